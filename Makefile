@@ -1,0 +1,51 @@
+# Every command sets up what it needs: a virtual environment with the pinned versions.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check faults bench format lock clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(READY) ## start PostgreSQL, run the example jobs before your eyes
+	@$(BIN)/python examples/tour/run.py
+
+test: $(READY) ## run every test
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+check: $(READY) ## format, lint, types, import contracts, generated files
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m tools.generate --check
+
+faults: $(READY) ## the long fault runs
+	$(BIN)/python -m pytest -m slow tests/faults
+
+bench: $(READY) ## measure against the limit of raw SQL on this machine
+	$(BIN)/python -m benchmarks
+
+format: $(READY) ## format the code and write the generated files anew
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/python -m tools.generate
+
+lock: $(READY) ## choose the newest versions and pin them (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-header -q requirements/dev.in -o requirements/dev.lock
+
+clean: ## remove what the other commands made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(READY): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Forge needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 …"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --require-hashes -r requirements/dev.lock
+	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@touch $(READY)
