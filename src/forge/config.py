@@ -1,0 +1,137 @@
+"""The settings: what there is and the defaults; None means off."""
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Self
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
+
+from forge.config_source import read_settings
+from forge.config_values import (
+    app_reference,
+    database_url,
+    duration,
+    names,
+    none_or,
+    queue_names,
+    size,
+    whole,
+    without_password,
+)
+from forge.core.duration import format_duration
+from forge.core.errors import InvalidValue
+
+Duration = Annotated[timedelta, BeforeValidator(duration)]
+DurationOrNever = Annotated[timedelta | None, BeforeValidator(none_or("never", duration))]
+Size = Annotated[int, BeforeValidator(size)]
+Names = Annotated[tuple[str, ...], BeforeValidator(names)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=True
+    )
+
+
+class DatabaseConfig(_Section):
+    """Where PostgreSQL is; without a url the embedded one serves."""
+
+    url: Annotated[str | None, BeforeValidator(database_url)] = None
+    pool_size: Annotated[int, BeforeValidator(whole(1, 1000))] = 10
+    # A transaction pooler stands between: no LISTEN, no prepared statements, no session state.
+    pooler: bool = False
+    connect_timeout: Duration = timedelta(seconds=10)
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        for name, value in super().__repr_args__():
+            yield name, without_password(value) if name == "url" else value
+
+
+class EmbeddedConfig(_Section):
+    """The PostgreSQL that Forge starts itself."""
+
+    folder: Path = Path(".forge")
+
+
+class WorkerConfig(_Section):
+    """What a worker takes and how it stays alive."""
+
+    id: UUID | None = None
+    capabilities: Names = ()
+    queues: Annotated[tuple[str, ...] | None, BeforeValidator(queue_names)] = None
+    max_concurrent: Annotated[int, BeforeValidator(whole(1, 10_000))] = 10
+    poll_interval: Duration = timedelta(milliseconds=100)
+    idle_poll_interval: Duration = timedelta(seconds=2)
+    batch_size: Annotated[int, BeforeValidator(whole(1, 10_000))] = 10
+    stale_threshold: Duration = timedelta(minutes=5)
+    heartbeat_interval: Duration = timedelta(seconds=2)
+    dead_after: Duration = timedelta(seconds=6)
+    shutdown_grace: Duration = timedelta(seconds=30)
+    crash_limit: Annotated[int, BeforeValidator(whole(1, 1000))] = 3
+    metrics_port: Annotated[int | None, BeforeValidator(none_or("off", whole(0, 65_535)))] = 9090
+    processes: Annotated[int, BeforeValidator(whole(1, 256))] = 1
+
+    @field_validator("dead_after")
+    @classmethod
+    def _outlasts_a_lost_heartbeat(cls, dead_after: timedelta, given: ValidationInfo) -> timedelta:
+        interval = given.data.get("heartbeat_interval")
+        if interval is not None and dead_after < 2 * interval:
+            raise InvalidValue(
+                f"({format_duration(dead_after)}) must be at least twice heartbeat_interval "
+                f"({format_duration(interval)}); raise the one or lower the other"
+            )
+        return dead_after
+
+
+class RetentionConfig(_Section):
+    """How long finished things are kept; None keeps them for ever."""
+
+    completed: DurationOrNever = timedelta(days=7)
+    failed: DurationOrNever = timedelta(days=30)
+    idempotency_keys: DurationOrNever = timedelta(days=30)
+    audit: DurationOrNever = None
+
+
+class PayloadConfig(_Section):
+    """How large inputs and outputs may be, in bytes of JSON."""
+
+    max_input: Size = 262_144
+    max_output: Size = 1_048_576
+
+
+class Config(_Section):
+    """All settings, from forge.toml and the FORGE_* variables, which override the file."""
+
+    app: Annotated[str | None, BeforeValidator(app_reference)] = None
+    database: DatabaseConfig = DatabaseConfig()
+    embedded: EmbeddedConfig = EmbeddedConfig()
+    worker: WorkerConfig = WorkerConfig()
+    retention: RetentionConfig = RetentionConfig()
+    payload: PayloadConfig = PayloadConfig()
+
+    @classmethod
+    def load(cls, path: Path | None = None, env: Mapping[str, str] = os.environ) -> Self:
+        """Read the settings, or raise one ConfigError that names every fault."""
+        return read_settings(cls, path, env)
+
+    def to_redacted(self) -> dict[str, Any]:
+        """Return the settings as plain values that are safe to print."""
+        shown: dict[str, Any] = _written(self.model_dump())
+        shown["database"]["url"] = without_password(self.database.url)
+        return shown
+
+
+def _written(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _written(inner) for key, inner in value.items()}
+        case tuple():
+            return list(value)
+        case timedelta():
+            return format_duration(value)
+        case UUID() | Path():
+            return str(value)
+    return value

@@ -1,0 +1,112 @@
+"""The kinds of values that settings take, each with a message that says what is allowed."""
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import TypeVar
+from urllib.parse import unquote
+
+from forge.core.duration import parse_duration
+from forge.core.errors import InvalidValue
+
+Setting = TypeVar("Setting")
+
+
+def whole(least: int, most: int) -> Callable[[object], int]:
+    """Take a whole number within bounds, as a number or as the text of a variable."""
+
+    def read(value: object) -> int:
+        number = int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
+        # True is an int to Python, and never what was meant.
+        if type(number) is int and least <= number <= most:
+            return number
+        raise InvalidValue(f"must be a whole number from {least} to {most}, not {value!r}")
+
+    return read
+
+
+def duration(value: object) -> timedelta:
+    """Take a duration such as "30s"."""
+    return parse_duration(value, what="value")
+
+
+def none_or(word: str, read: Callable[[object], Setting]) -> Callable[[object], Setting | None]:
+    """Take what `read` takes, or the word that stands for None in a file."""
+
+    def read_or_none(value: object) -> Setting | None:
+        if value is None or value == word:
+            return None
+        try:
+            return read(value)
+        except InvalidValue as error:
+            raise InvalidValue(f'{error}; "{word}" is allowed too') from None
+
+    return read_or_none
+
+
+def size(value: object) -> int:
+    """Take a number of bytes, as a number or such as "256KB"."""
+    written = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    count = int(written[1]) * _BYTES[written[2].upper()] if written else value
+    if type(count) is int and _BYTES["KB"] <= count <= _LARGEST_SIZE:
+        return count
+    raise InvalidValue(
+        f'must be a size from 1KB to 255MB, such as 262144, "256KB" or "1MB", not {value!r}'
+    )
+
+
+def names(value: object) -> tuple[str, ...]:
+    """Take a list of names, or text with commas between them."""
+    given = value.split(",") if isinstance(value, str) else value
+    if isinstance(given, Iterable):
+        found = tuple(name.strip() if isinstance(name, str) else "" for name in given)
+        if all(found):
+            return found
+    raise InvalidValue(f'must be a list of names, such as ["mail", "reports"], not {value!r}')
+
+
+def queue_names(value: object) -> tuple[str, ...] | None:
+    """Take the names of at least one queue, or None for all queues."""
+    if value is None:
+        return None
+    if found := names(value):
+        return found
+    raise InvalidValue("must name a queue; leave it out to serve all queues")
+
+
+def database_url(value: object) -> str | None:
+    """Take the URL of a PostgreSQL database."""
+    if value is None or (isinstance(value, str) and _DATABASE_URL.fullmatch(value)):
+        return value
+    # The value is not repeated: it may hold a password.
+    raise InvalidValue("must be a URL such as postgresql://user:password@host:5432/database")
+
+
+def app_reference(value: object) -> str | None:
+    """Take "module:app", where the Forge object is found."""
+    if value is None or (isinstance(value, str) and _APP.fullmatch(value)):
+        return value
+    raise InvalidValue(f'must be "module:app", such as "shop.jobs:app", not {value!r}')
+
+
+def without_password(url: str | None) -> str | None:
+    """Return a database URL that is safe to print."""
+    if url is None:
+        return None
+    url = re.sub(r"(?<=[?&])([^=&]+)=([^&]*)", _hide_if_password, url)
+    # Up to the last @: a password may hold : / ? and @ that nobody escaped.
+    return re.sub(r"://([^:@/?#]*):.*@", r"://\1:***@", url)
+
+
+def _hide_if_password(parameter: re.Match[str]) -> str:
+    is_password = "password" in unquote(parameter[1]).lower()
+    return f"{parameter[1]}=***" if is_password else parameter[0]
+
+
+_DIGITS = re.compile(r"[0-9]{1,9}")
+_SIZE = re.compile(r"([0-9]{1,9}) ?(B|KB|MB|)", re.IGNORECASE)
+_BYTES = {"": 1, "B": 1, "KB": 1024, "MB": 1024**2}
+# PostgreSQL refuses a jsonb value whose parts come to 256 MB.
+_LARGEST_SIZE = 255 * _BYTES["MB"]
+_DATABASE_URL = re.compile(r"postgres(ql)?://\S+")
+_APP = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")

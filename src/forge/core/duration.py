@@ -1,0 +1,77 @@
+"""Durations as people write them: "30s", "5m", "2h", "1000ms", "7d"."""
+
+import re
+import reprlib
+from datetime import timedelta
+
+from forge.core.errors import InvalidValue
+
+# A deadline is now plus a duration: past a century it is a mistake, and far past it the sum
+# overflows Python's datetime.
+LONGEST = timedelta(days=36_500)
+
+
+def parse_duration(value: object, *, what: str = "timeout", allow_zero: bool = False) -> timedelta:
+    """Read a duration from text such as "30s" or take a timedelta, refusing what makes no sense."""
+    duration = value if isinstance(value, timedelta) else _read(value, what)
+    if duration < timedelta(0) or (not duration and not allow_zero):
+        bound = "zero or more" if allow_zero else "more than zero"
+        raise InvalidValue(f"{what} must be {bound}, not {_shown(value)}; {ALLOWED}")
+    if duration > LONGEST:
+        raise _too_long(value, what)
+    return duration
+
+
+def format_duration(duration: timedelta) -> str:
+    """Write a duration in its shortest exact form, which parse_duration reads back."""
+    sign = "-" if duration < timedelta(0) else ""
+    duration = abs(duration)
+    if not duration:
+        return "0s"
+    for unit, length in reversed(UNITS.items()):
+        count, rest = divmod(duration, length)
+        if not rest:
+            return f"{sign}{count}{unit}"
+    raise AssertionError("every timedelta is a whole number of microseconds")
+
+
+UNITS = {
+    "us": timedelta(microseconds=1),
+    "ms": timedelta(milliseconds=1),
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+}
+ALLOWED = (
+    'write a whole number and a unit (ms, s, m, h or d), such as "30s", "5m", "2h", "1000ms" '
+    'or "7d", or pass a timedelta'
+)
+_WRITTEN = re.compile(r"(-?)0*([0-9]+)(us|ms|s|m|h|d)")
+# More digits than this overflow in every unit, and int() refuses very long numbers.
+_MOST_DIGITS = 18
+
+
+def _read(value: object, what: str) -> timedelta:
+    written = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+    if written is None:
+        raise InvalidValue(f"{what} {_shown(value)} is not a duration; {ALLOWED}")
+    sign, digits, unit = written.groups()
+    if len(digits) > _MOST_DIGITS:
+        raise _too_long(value, what)
+    try:
+        duration = int(digits) * UNITS[unit]
+    except OverflowError:
+        raise _too_long(value, what) from None
+    return -duration if sign else duration
+
+
+def _too_long(value: object, what: str) -> InvalidValue:
+    longest = format_duration(LONGEST)
+    return InvalidValue(f"{what} must be at most {longest}, not {_shown(value)}; shorten it")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, timedelta):
+        return format_duration(value)
+    return reprlib.repr(value)

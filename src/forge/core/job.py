@@ -1,0 +1,50 @@
+"""A job as the worker that claimed it knows it, in the order in which jobs/claim returns it."""
+
+from datetime import datetime, timedelta
+from enum import IntEnum
+from typing import NamedTuple
+from uuid import UUID
+
+
+class Priority(IntEnum):
+    """How urgent a job is; the highest goes first."""
+
+    CRITICAL = 100
+    HIGH = 75
+    NORMAL = 50
+    LOW = 25
+    BACKGROUND = 0
+
+
+class Job(NamedTuple):
+    """One attempt at a job: `(id, lease)` is the fence around everything it writes."""
+
+    id: UUID
+    lease: int
+    type: str
+    input: str
+    attempt: int
+    max_attempts: int
+    scheduled_at: datetime
+    crashes: int
+    lone_crashes: int
+    timeout: timedelta | None
+    expired: bool | None
+    tenant_id: int | None
+    correlation_id: UUID | None
+    auth: str | None
+    checkpoint: str | None
+    queue: str
+    worker_capability: str | None
+    priority: int
+    traceparent: str | None
+    category: str | None
+
+    @property
+    def has_attempts(self) -> bool:
+        return self.attempt < self.max_attempts
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether a worker died while it ran this job, so that it must run alone."""
+        return self.crashes > 0

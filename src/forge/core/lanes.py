@@ -1,0 +1,112 @@
+"""Which lanes a worker takes its next jobs from: what the last survey saw, and how far it got."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Protocol
+from uuid import UUID
+
+BEGINNING = (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=0))
+# Past so many lanes of one urgency the rest wait their turn: each costs a step of the index.
+MOST_AT_ONCE = 16
+# Under load the whole queue is looked at this often, and never so often that looking costs more
+# than a tenth of the time, however many dead rows an old snapshot makes it step over.
+LOOK_AGAIN = 1.0
+COST_SHARE = 10
+# A hint that something new came is followed this soon while there is other work.
+LOOK_SOON = 0.1
+
+
+class SeenLane(Protocol):
+    """A lane as a survey returns it."""
+
+    @property
+    def lane(self) -> int: ...
+    @property
+    def due_in(self) -> float: ...
+    @property
+    def urgency(self) -> int: ...
+
+
+class TakenJob(Protocol):
+    """A job as a claim returns it."""
+
+    @property
+    def scheduled_at(self) -> datetime: ...
+    @property
+    def id(self) -> UUID: ...
+
+
+Key = tuple[datetime, UUID]
+
+
+class Lanes:
+    """The lanes with work for this worker, and the place in each up to which it is taken.
+
+    A claim looks only behind that place, so that it need not step over the dead rows that a long
+    transaction elsewhere keeps in the index. What turns up before it, a released job or one that
+    was committed late, is found by the next survey, which starts every lane anew.
+    """
+
+    def __init__(self, serves: Callable[[SeenLane], bool]) -> None:
+        self._serves = serves
+        self._lanes: dict[int, SeenLane] = {}
+        self._places: dict[int, Key] = {}
+        self._next_survey = 0.0
+        self._patience = LOOK_AGAIN
+        self._surveyed_at = float("-inf")
+        self.next_due: float | None = None
+
+    def survey_is_due(self, now: float) -> bool:
+        return not self._places or now >= self._next_survey
+
+    def surveyed(self, found: Sequence[SeenLane], now: float, took: float) -> None:
+        """Take note of a survey that returned just now and took this many seconds."""
+        mine = [lane for lane in found if self._serves(lane)]
+        self._lanes = {lane.lane: lane for lane in mine if lane.due_in <= 0}
+        self._places = dict.fromkeys(self._lanes, BEGINNING)
+        waits = [lane.due_in for lane in mine if lane.due_in > 0]
+        self.next_due = now + min(waits) if waits else None
+        self._patience = max(LOOK_AGAIN, took * COST_SHARE)
+        self._surveyed_at = now
+        self._next_survey = now + self._patience
+        if self.next_due is not None:
+            self._next_survey = min(self._next_survey, self.next_due)
+
+    def hint(self, now: float) -> None:
+        """Something new may have come: look before long."""
+        soonest = self._surveyed_at + max(LOOK_SOON, self._patience - LOOK_AGAIN)
+        self._next_survey = min(self._next_survey, max(now, soonest))
+
+    def next(self) -> list[tuple[int, datetime, UUID]]:
+        """Return where to claim next: the most urgent lanes, and the place in each."""
+        if not self._places:
+            return []
+        if len(self._places) == 1:
+            ((lane, place),) = self._places.items()
+            return [(lane, *place)]
+        most = min(self._lanes[lane].urgency for lane in self._places)
+        urgent = [lane for lane in self._places if self._lanes[lane].urgency == most]
+        return [(lane, *self._places[lane]) for lane in urgent[:MOST_AT_ONCE]]
+
+    def took(
+        self,
+        asked: Sequence[tuple[int, datetime, UUID]],
+        jobs: Sequence[TakenJob],
+        limit: int,
+        lane_of: Callable[[TakenJob], int],
+    ) -> None:
+        """Take note of a claim: move on in lanes that gave all they were asked, drop dry ones."""
+        if len(jobs) < limit:
+            for lane, *_ in asked:
+                self._places.pop(lane, None)
+        elif len(asked) == 1:
+            last = max(jobs, key=_key)
+            self._places[asked[0][0]] = (last.scheduled_at, last.id)
+        else:
+            for job in jobs:
+                lane = lane_of(job)
+                self._places[lane] = max(self._places.get(lane, BEGINNING), _key(job))
+
+
+def _key(job: TakenJob) -> Key:
+    return job.scheduled_at, job.id

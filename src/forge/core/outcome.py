@@ -1,0 +1,183 @@
+"""What a run came to, and the one pure function that decides what it means for the job."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from forge.core.job import Job
+from forge.core.lifecycle import Status
+from forge.core.retry import Retry, retry_delay
+
+SHORT = 500
+
+
+class Returned(NamedTuple):
+    """The handler returned; its output is encoded already."""
+
+    output: str | None
+
+
+class Failure(NamedTuple):
+    """What is known of an error: plain text only, since it may come from another process."""
+
+    exception: str
+    message: str
+    trace: str
+    error_class: str | None = None
+    retry_after: timedelta | None = None
+    fingerprint: str | None = None
+
+    @property
+    def is_final(self) -> bool:
+        return self.error_class == "non_retryable"
+
+
+class Raised(NamedTuple):
+    """The handler raised, ran out of time, or returned what cannot be stored."""
+
+    failure: Failure
+
+
+class Snoozed(NamedTuple):
+    """The handler wants to be called again later."""
+
+    delay: timedelta
+
+
+class Expired(NamedTuple):
+    """Nobody wants the job any more: its `expires_at` passed before it ran."""
+
+
+class Crashed(NamedTuple):
+    """The process that ran this job, and nothing else, died."""
+
+    how: str
+
+
+class Released(NamedTuple):
+    """The worker stops before the job is done."""
+
+
+class Settled(NamedTuple):
+    """The handler committed the completion itself; there is nothing left to write."""
+
+
+Outcome = Returned | Raised | Snoozed | Expired | Crashed | Released
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a job's type says about failing."""
+
+    retry: Retry | None
+    dead_letter: bool
+    crash_limit: int
+
+
+class Completion(NamedTuple):
+    """running -> completed."""
+
+    id: UUID
+    lease: int
+    output: str | None
+
+
+class Settlement(NamedTuple):
+    """Any other end of an attempt, in the order of jobs/settle's parameters."""
+
+    id: UUID
+    lease: int
+    allowed: str
+    status: Status
+    delay: float | None = None
+    given_back: int = 0
+    crashes: int = 0
+    lone_crashes: int = 0
+    error_class: str | None = None
+    exception: str | None = None
+    message: str | None = None
+    trace: str | None = None
+    outcome: str | None = None
+    fingerprint: str | None = None
+
+
+Ack = Completion | Settlement
+
+
+def settle(job: Job, outcome: Outcome, policy: Policy, chance: float) -> Ack:
+    """Decide what becomes of a job whose attempt came to this outcome."""
+    match outcome:
+        case Returned(output):
+            return Completion(job.id, job.lease, output)
+        case Raised(failure) if failure.is_final or not job.has_attempts:
+            return _ended(job, failure, policy)
+        case Raised(failure):
+            return _retried(job, failure, policy, chance)
+        case Snoozed(delay):
+            return Settlement(
+                job.id, job.lease, "running", Status.PENDING, delay.total_seconds(), given_back=1
+            )
+        case Expired():
+            return _ended(job, EXPIRED, policy)
+        case Crashed(how):
+            return _crashed(job, how, policy, chance)
+        case Released():
+            return Settlement(job.id, job.lease, "claimed running", Status.PENDING, given_back=1)
+
+
+EXPIRED = Failure(
+    "forge.Expired",
+    "expired before it could run",
+    "",
+    error_class="non_retryable",
+    fingerprint="expired",
+)
+
+
+def _retried(job: Job, failure: Failure, policy: Policy, chance: float) -> Settlement:
+    delay = retry_delay(
+        job.attempt,
+        declared=policy.retry,
+        error_class=failure.error_class,
+        retry_after=failure.retry_after,
+        chance=chance,
+    )
+    return _recorded(job, failure, Status.RETRY, delay)
+
+
+def _ended(job: Job, failure: Failure, policy: Policy) -> Settlement:
+    status = Status.DEAD_LETTER if policy.dead_letter else Status.FAILED
+    return _recorded(job, failure, status)
+
+
+def _recorded(job: Job, failure: Failure, status: Status, delay: float | None = None) -> Settlement:
+    return Settlement(
+        job.id,
+        job.lease,
+        "running",
+        status,
+        delay,
+        error_class=failure.error_class,
+        exception=failure.exception,
+        message=failure.message,
+        trace=failure.trace,
+        outcome=status,
+        fingerprint=failure.fingerprint,
+    )
+
+
+def _crashed(job: Job, how: str, policy: Policy, chance: float) -> Settlement:
+    """Not the attempt's fault until it has happened too often with nobody else to blame."""
+    is_poison = job.lone_crashes + 1 >= policy.crash_limit
+    failure = Failure(
+        "forge.Crashed", f"its process died while it ran alone: {how}", "", fingerprint=how
+    )
+    settlement = (
+        _ended(job, failure, policy)
+        if is_poison
+        else _recorded(
+            job, failure, Status.RETRY, Retry().seconds_after(job.crashes + 1) * (1 + chance / 10)
+        )
+    )
+    return settlement._replace(given_back=1, crashes=1, lone_crashes=1, outcome="crashed")

@@ -1,0 +1,75 @@
+"""A job as the database has it: all columns of its row, and its state."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any, Self
+from uuid import UUID
+
+from forge.core.lifecycle import State, Status
+from forge.core.payload import decode
+
+JSON_COLUMNS = ("input", "output", "auth", "meta", "checkpoint")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """One row of forge_jobs at one moment."""
+
+    id: UUID
+    job_type: str
+    input: Any
+    output: Any
+    status: Status
+    priority: int
+    attempts: int
+    max_attempts: int
+    last_error: str | None
+    progress_percent: int | None
+    progress_message: str | None
+    worker_capability: str | None
+    worker_id: UUID | None
+    idempotency_key: str | None
+    scheduled_at: datetime
+    created_at: datetime
+    claimed_at: datetime | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    failed_at: datetime | None
+    last_heartbeat: datetime | None
+    lease: int
+    crashes: int
+    lone_crashes: int
+    queue: str
+    tenant_id: int | None
+    category: str | None
+    correlation_id: UUID | None
+    payload_version: str
+    error_class: str | None
+    auth: Any
+    traceparent: str | None
+    timeout: timedelta | None
+    expires_at: datetime | None
+    retry_of: UUID | None
+    parent_id: UUID | None
+    concurrency_key: str | None
+    tags: list[str] | None
+    meta: Any
+    checkpoint: Any
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """Read a row, whatever columns a later version may have added to it."""
+        values = {field.name: row[field.name] for field in fields(cls)}
+        for name in JSON_COLUMNS:
+            if isinstance(values[name], str):
+                values[name] = decode(values[name])
+        return cls(**values | {"status": Status(values["status"])})
+
+    @property
+    def state(self) -> State:
+        return self.status.state
+
+    @property
+    def is_final(self) -> bool:
+        return self.status.is_final

@@ -1,0 +1,177 @@
+"""A wish: what somebody who dispatches asks for, checked and joined with what the type says."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple, TypedDict
+from uuid import UUID
+
+from forge.core.duration import LONGEST, parse_duration
+from forge.core.errors import InvalidValue
+from forge.core.job import Priority
+from forge.core.payload import encode
+
+LONGEST_NAME = 255
+Isolation = Literal["none", "process"]
+
+
+class TypeDefaults(NamedTuple):
+    """What a job type says about each of its jobs, wherever its code lives."""
+
+    name: str
+    queue: str = "default"
+    priority: int = Priority.NORMAL
+    max_attempts: int = 3
+    worker_capability: str | None = None
+    category: str | None = None
+    requires: tuple[str, ...] = ()
+    # None: no key of its own; "input": the whole input; "input.a.b": what lies there
+    idempotent: str | Callable[[Any], str] | None = None
+
+
+class Options(TypedDict, total=False):
+    """What `dispatch` takes beside the input."""
+
+    priority: str | int
+    scheduled_at: datetime
+    delay: timedelta | str
+    idempotency_key: str
+    tenant_id: int
+    correlation_id: UUID | str
+    queue: str
+    tags: Sequence[str]
+    expires_at: datetime
+    parent_id: UUID
+    retry_of: UUID
+    auth: dict[str, Any]
+    meta: dict[str, Any]
+    payload_version: str
+    traceparent: str
+
+
+class Wish(NamedTuple):
+    """The options of a dispatch in the order of jobs/dispatch's parameters from $3 on."""
+
+    job_type: str
+    priority: int
+    max_attempts: int
+    queue: str
+    worker_capability: str | None
+    scheduled_at: datetime | None
+    delay: timedelta | None
+    timeout: timedelta | None
+    tenant_id: int | None
+    category: str | None
+    correlation_id: UUID | None
+    payload_version: str
+    auth: str | None
+    traceparent: str | None
+    expires_at: datetime | None
+    retry_of: UUID | None
+    parent_id: UUID | None
+    concurrency_key: str | None
+    tags: list[str] | None
+    meta: str | None
+
+
+def make_wish(kind: TypeDefaults, options: Options) -> Wish:
+    """Check the options and fill in what the type says, or say what is allowed."""
+    if unknown := options.keys() - Options.__annotations__.keys():
+        allowed = ", ".join(Options.__annotations__)
+        raise InvalidValue(f"dispatch has no option {min(unknown)!r}; it takes {allowed}")
+    if "scheduled_at" in options and "delay" in options:
+        raise InvalidValue("a job has either scheduled_at or delay, not both; leave one out")
+    priority = options.get("priority")
+    delay = options.get("delay")
+    return Wish(
+        kind.name,
+        kind.priority if priority is None else parse_priority(priority),
+        kind.max_attempts,
+        check_name(options.get("queue", kind.queue), what="queue"),
+        kind.worker_capability,
+        _moment(options.get("scheduled_at"), "scheduled_at"),
+        None if delay is None else parse_duration(delay, what="delay", allow_zero=True),
+        None,
+        check_tenant(options.get("tenant_id")),
+        kind.category,
+        _uuid(options.get("correlation_id"), "correlation_id"),
+        check_name(options.get("payload_version", "1.0"), what="payload_version", longest=32),
+        _json(options.get("auth"), "auth"),
+        options.get("traceparent"),
+        _moment(options.get("expires_at"), "expires_at"),
+        _uuid(options.get("retry_of"), "retry_of"),
+        _uuid(options.get("parent_id"), "parent_id"),
+        None,
+        _tags(options.get("tags")),
+        _json(options.get("meta"), "meta"),
+    )
+
+
+def parse_priority(value: object) -> int:
+    """Read a priority by its name or its value."""
+    if isinstance(value, str) and value.upper() in Priority.__members__:
+        return int(Priority[value.upper()])
+    if isinstance(value, int) and not isinstance(value, bool) and value in set(Priority):
+        return int(value)
+    allowed = ", ".join(f'"{p.name.lower()}" ({p.value})' for p in Priority)
+    raise InvalidValue(f"priority must be one of {allowed}, not {value!r}")
+
+
+def check_name(value: object, *, what: str, longest: int = LONGEST_NAME) -> str:
+    """Refuse what cannot be a name: empty, too long, or with characters nobody can type."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidValue(f"{what} must be text that is not empty, not {value!r}")
+    if len(value) > longest:
+        raise InvalidValue(f"{what} must have at most {longest} characters, not {len(value)}")
+    if _CONTROL.search(value):
+        raise InvalidValue(
+            f"{what} {value!r} has a control character or a lone surrogate; remove it"
+        )
+    return value
+
+
+def check_tenant(value: object) -> int | None:
+    """Refuse a tenant that a bigint cannot hold."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
+        raise InvalidValue(f"tenant_id must be a whole number of 64 bits, not {value!r}")
+    return value
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def _moment(value: object, what: str) -> datetime | None:
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        raise InvalidValue(f"{what} must be a datetime, not {value!r}; for a span use delay=")
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise InvalidValue(f"{what} {value} has no time zone; use datetime.now(timezone.utc)")
+    if not 1970 <= value.year <= 9000:
+        raise InvalidValue(f"{what} {value} is not a time to run at; longest delay is {LONGEST}")
+    return value
+
+
+def _uuid(value: object, what: str) -> UUID | None:
+    if value is None or isinstance(value, UUID):
+        return value
+    try:
+        return UUID(str(value))
+    except ValueError:
+        raise InvalidValue(f"{what} must be a UUID, not {value!r}") from None
+
+
+def _json(value: object, what: str) -> str | None:
+    return None if value is None else encode(value, what=what)
+
+
+def _tags(value: Sequence[str] | None) -> list[str] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        raise InvalidValue(
+            f"tags must be a list of texts, not the text {value!r}; write [{value!r}]"
+        )
+    return [check_name(tag, what="a tag") for tag in value]
