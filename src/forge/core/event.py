@@ -1,5 +1,6 @@
 """Facts: each act emits one, and logging, metrics and the browser are listeners."""
 
+import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -59,7 +60,13 @@ class Events:
 
     def emit(self, event: Event) -> None:
         for listener in self.listeners:
-            listener(event)
+            try:
+                listener(event)
+            except Exception:
+                # Who only looks on must not change what happens.
+                logging.getLogger("forge").exception(
+                    "a listener failed on %s", type(event).__name__
+                )
 
     def notice(self, level: str, message: str, **detail: Any) -> None:
         self.emit(WorkerNotice(level, message, detail))

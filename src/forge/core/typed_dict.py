@@ -32,6 +32,6 @@ def _rebuilt(hint: Any) -> Any:
         else typing_extensions.NotRequired[readable(kind)]
         for name, kind in get_type_hints(hint).items()
     }
-    rebuilt = typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator]
+    rebuilt = typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[misc]
     rebuilt.__module__, rebuilt.__doc__ = hint.__module__, hint.__doc__
     return rebuilt

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypedDict
 from uuid import UUID
 
@@ -73,14 +74,33 @@ class Wish(NamedTuple):
     tags: list[str] | None
     meta: str | None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is asked for beyond what the type says, but for a delay."""
+        return self.scheduled_at is None and self[7:] == PLAIN
+
+
+PLAIN = (None, None, None, None, "1.0", *[None] * 8)
+
 
 def make_wish(kind: TypeDefaults, options: Options) -> Wish:
     """Check the options and fill in what the type says, or say what is allowed."""
+    if not options:
+        return _wish_without_options(kind)
     if unknown := options.keys() - Options.__annotations__.keys():
         allowed = ", ".join(Options.__annotations__)
         raise InvalidValue(f"dispatch has no option {min(unknown)!r}; it takes {allowed}")
     if "scheduled_at" in options and "delay" in options:
         raise InvalidValue("a job has either scheduled_at or delay, not both; leave one out")
+    return _wish(kind, options)
+
+
+@lru_cache(maxsize=1000)
+def _wish_without_options(kind: TypeDefaults) -> Wish:
+    return _wish(kind, {})
+
+
+def _wish(kind: TypeDefaults, options: Options) -> Wish:
     priority = options.get("priority")
     delay = options.get("delay")
     return Wish(
@@ -97,7 +117,7 @@ def make_wish(kind: TypeDefaults, options: Options) -> Wish:
         _uuid(options.get("correlation_id"), "correlation_id"),
         check_name(options.get("payload_version", "1.0"), what="payload_version", longest=32),
         _json(options.get("auth"), "auth"),
-        options.get("traceparent"),
+        _text(options.get("traceparent"), "traceparent"),
         _moment(options.get("expires_at"), "expires_at"),
         _uuid(options.get("retry_of"), "retry_of"),
         _uuid(options.get("parent_id"), "parent_id"),
@@ -167,11 +187,13 @@ def _json(value: object, what: str) -> str | None:
     return None if value is None else encode(value, what=what)
 
 
+def _text(value: object, what: str) -> str | None:
+    return None if value is None else check_name(value, what=what)
+
+
 def _tags(value: Sequence[str] | None) -> list[str] | None:
     if value is None:
         return None
-    if isinstance(value, str):
-        raise InvalidValue(
-            f"tags must be a list of texts, not the text {value!r}; write [{value!r}]"
-        )
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise InvalidValue(f"tags must be a list of texts, not {value!r}; write [{value!r}]")
     return [check_name(tag, what="a tag") for tag in value]

@@ -1,0 +1,6 @@
+-- Forget audit events whose time is over. $1 seconds to keep, $2 how many.
+delete from forge_audit_events
+where id in (select id from forge_audit_events
+             where created_at < now() - make_interval(secs => $1)
+             order by id limit $2)
+returning id;

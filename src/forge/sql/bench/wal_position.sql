@@ -1,0 +1,2 @@
+-- How many bytes of WAL the server has written, ever.
+select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 as bytes;

@@ -1,0 +1,15 @@
+-- pending, retry, claimed, running -> cancelled. $1 ids, $2 the tenant that asks (null: any),
+-- $3 why. Returns the cancelled jobs with the worker that has to let go of each.
+with asked as materialized (
+    select id, status
+    from forge_jobs
+    where id = any ($1::uuid[]) and ($2::bigint is null or tenant_id = $2)
+      and status = any (array['pending', 'retry', 'claimed', 'running'])
+    order by id
+    for update
+)
+update forge_jobs as job
+set status = 'cancelled', failed_at = now(), last_error = coalesce($3, job.last_error)
+from asked
+where job.id = asked.id
+returning job.id, job.lease, job.tenant_id, asked.status as was, job.worker_id;

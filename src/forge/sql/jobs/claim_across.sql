@@ -1,0 +1,47 @@
+-- pending, retry -> running or claimed, from several lanes of one urgency, the oldest first
+-- among them all: first see how many of the wanted jobs stand at the head of each lane, then
+-- take that many from each. Parameters as in jobs/claim, $1 to $3 being lists.
+with lanes as materialized (
+    select *
+    from unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) as lanes (lane, after_at, after_id)
+    where exists (select from forge_workers where id = $6 and incarnation = $7)
+), shares as materialized (
+    select lane, after_at, after_id, count(*) as share
+    from (
+        select lanes.*
+        from lanes
+        cross join lateral (
+            select scheduled_at, id
+            from forge_jobs
+            where status in ('pending', 'retry')
+              and forge_lane(job_type, queue, worker_capability, priority) = lanes.lane
+              and (scheduled_at, id) > (lanes.after_at, lanes.after_id)
+              and scheduled_at <= now()
+            order by scheduled_at, id
+            limit $4) as waiting
+        order by waiting.scheduled_at, waiting.id
+        limit $4) as heads
+    group by lane, after_at, after_id
+), chosen as materialized (
+    select taken.place
+    from shares
+    cross join lateral (
+        select ctid as place
+        from forge_jobs
+        where status in ('pending', 'retry')
+          and forge_lane(job_type, queue, worker_capability, priority) = shares.lane
+          and (scheduled_at, id) > (shares.after_at, shares.after_id)
+          and scheduled_at <= now()
+        order by scheduled_at, id
+        limit shares.share
+        for update skip locked) as taken
+)
+update forge_jobs
+set status = case when $5 then 'running' else 'claimed' end, worker_id = $6,
+    lease = lease + 1, attempts = attempts + 1,
+    claimed_at = now(), started_at = case when $5 then now() end,
+    last_heartbeat = null, progress_percent = 0, progress_message = null
+where ctid = any (array(select place from chosen))
+returning id, lease, job_type, input, attempts, max_attempts, scheduled_at, crashes, lone_crashes,
+    timeout, expires_at < now() as expired, tenant_id, correlation_id, auth, checkpoint, queue,
+    worker_capability, priority, traceparent, category;

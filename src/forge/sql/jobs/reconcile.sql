@@ -1,0 +1,17 @@
+-- Where this worker and the database differ about what it owns.
+-- $1 the worker, $2 its incarnation, $3 and $4 the ids and leases it knows of.
+-- Returns its jobs in the database that it does not know (a claim whose answer was lost) and
+-- those it holds that are no longer its own (cancelled, or rescued from it). What a later life of
+-- the same worker claimed is that one's to know.
+select id, lease, job_type, 'unknown' as finding
+from forge_jobs
+where status in ('claimed', 'running') and worker_id = $1
+  and exists (select from forge_workers where id = $1 and incarnation = $2)
+  and not exists (select from unnest($3::uuid[], $4::bigint[]) as held (id, lease)
+                  where held.id = forge_jobs.id and held.lease = forge_jobs.lease)
+union all
+select held.id, held.lease, null, 'taken'
+from unnest($3::uuid[], $4::bigint[]) as held (id, lease)
+where not exists (select from forge_jobs as job
+                  where job.id = held.id and job.lease = held.lease
+                    and job.status = any (array['claimed', 'running']));

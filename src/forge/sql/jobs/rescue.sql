@@ -1,0 +1,36 @@
+-- claimed, running -> retry: take back the jobs of workers that died. What was running may have
+-- killed its worker, so it is counted as crashed and will run alone; what only waited is not.
+-- $1 the owners, $2 only these jobs (null: all), $3 seconds without a heartbeat after which an
+-- owner counts as dead, $4 seconds without a sign of life of the job where its owner is unknown,
+-- $5 how many at most.
+-- Returns the rescued jobs.
+with lost as materialized (
+    select ctid as place, status
+    from forge_jobs as job
+    where status in ('claimed', 'running')
+      and worker_id = any ($1::uuid[])
+      and ($2::uuid[] is null or id = any ($2))
+      and coalesce(
+          (select owner.last_heartbeat <= now() - make_interval(secs => $3)
+           from forge_workers as owner
+           where owner.id = job.worker_id),
+          greatest(last_heartbeat, claimed_at) <= now() - make_interval(secs => $4))
+    limit $5
+    for update skip locked
+), rescued as (
+    update forge_jobs as job
+    set status = 'retry', scheduled_at = now(), attempts = attempts - 1,
+        crashes = crashes + (lost.status = 'running')::integer,
+        last_error = case when lost.status = 'running' then 'the worker died while it ran this job'
+                          else last_error end
+    from lost
+    where job.ctid = lost.place
+    returning job.*, lost.status as was
+), recorded as (
+    insert into forge_attempts (job_id, lease, attempt, tenant_id, worker_id, outcome, error, started_at)
+    select id, lease, attempts + 1, tenant_id, worker_id, 'lost', last_error, started_at
+    from rescued
+    where was = 'running'
+    on conflict do nothing
+)
+select id, lease, job_type, worker_id, was from rescued;

@@ -1,0 +1,23 @@
+-- The two roles, for whoever has the right to create them. They log in without a password until
+-- somebody gives them one; roles belong to the whole server, so another database may have made them.
+do $$
+declare
+    wanted text;
+begin
+    foreach wanted in array array['forge_api', 'forge_worker'] loop
+        if not exists (select from pg_roles where rolname = wanted) then
+            begin
+                execute format('create role %I login', wanted);
+            exception
+                when duplicate_object or unique_violation then null;
+            end;
+        end if;
+    end loop;
+end
+$$;
+
+do $$
+begin
+    execute format('grant usage on schema %I to forge_api, forge_worker', current_schema());
+end
+$$;

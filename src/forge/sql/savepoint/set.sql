@@ -1,0 +1,2 @@
+-- From here on what is done can be undone without the rest of the caller's transaction.
+savepoint forge_many;

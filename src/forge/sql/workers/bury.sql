@@ -1,0 +1,6 @@
+-- Forget dead workers that own nothing any more. $1 the workers, $2 seconds of silence.
+delete from forge_workers as gone
+where id = any ($1::uuid[]) and last_heartbeat < now() - make_interval(secs => $2)
+  and not exists (select from forge_jobs
+                  where status in ('claimed', 'running') and worker_id = gone.id)
+returning id;

@@ -1,0 +1,2 @@
+-- A worker ends in good order.
+delete from forge_workers where id = $1 and incarnation = $2 returning id;

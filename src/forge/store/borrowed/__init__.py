@@ -1,0 +1,94 @@
+"""Running statements on a connection that somebody else owns, inside their transaction."""
+
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Protocol, TypeVar
+
+from forge.core.errors import ForgeError, InvalidValue
+from forge.core.wish import Wish
+from forge.store.borrowed.kinds import borrow
+from forge.store.bulk import as_copy, time_after
+from forge.store.notify import send
+from forge.store.statement import Statement, load, nothing
+
+T = TypeVar("T")
+
+
+class Many(Protocol):
+    """Many jobs of one type: what they share, and the id and input of each."""
+
+    @property
+    def wish(self) -> Wish: ...
+
+    @property
+    def records(self) -> Iterable[tuple[str, str]]: ...
+
+
+async def run_on(conn: Any, statement: Statement[T]) -> T:
+    """Run a statement in the transaction of a borrowed connection."""
+    return statement.read(await borrow(conn).fetch(statement.sql, statement.args))
+
+
+async def copy_on(conn: Any, many: Many) -> int:
+    """Copy many jobs into the table in the transaction of a borrowed connection."""
+    wish = many.wish
+    if wish.delay is not None:
+        at = await run_on(conn, time_after(wish.delay))
+        wish = wish._replace(delay=None, scheduled_at=at)
+    return await borrow(conn).copy(as_copy(wish, many.records))
+
+
+async def notify_on(conn: Any, channel: str) -> None:
+    """Send a notification that leaves with the borrowed connection's commit."""
+    await run_on(conn, send(channel))
+
+
+@asynccontextmanager
+async def all_or_nothing(conn: Any) -> AsyncIterator[None]:
+    """Undo what fails within, and only that: the caller may catch the error and commit the rest."""
+    await run_on(conn, _SET)
+    try:
+        yield
+    except BaseException:
+        with suppress(ForgeError):  # a lost connection has nothing left to undo
+            await run_on(conn, _UNDO)
+            await run_on(conn, _RELEASE)
+        raise
+    await run_on(conn, _RELEASE)
+
+
+def run_on_sync(conn: Any, statement: Statement[T]) -> T:
+    """Run a statement on a borrowed connection that needs no event loop."""
+    return without_loop(conn, run_on(conn, statement))
+
+
+def copy_on_sync(conn: Any, many: Many) -> int:
+    """Copy many jobs on a borrowed connection that needs no event loop."""
+    return without_loop(conn, copy_on(conn, many))
+
+
+def notify_on_sync(conn: Any, channel: str) -> None:
+    """Send a notification on a borrowed connection that needs no event loop."""
+    without_loop(conn, notify_on(conn, channel))
+
+
+def without_loop(conn: Any, work: Coroutine[Any, Any, T]) -> T:
+    """Carry out work on a connection that never waits for a loop, so that none has to run."""
+    try:
+        if borrow(conn).waits:
+            raise InvalidValue(
+                f"conn= is {type(conn).__name__}, which needs its event loop; call "
+                "`await app.dispatch(…, conn=…)`, or give app.sync a connection that is not async"
+            )
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        work.close()
+    raise AssertionError("a connection without a loop never waits")
+
+
+_SET: Statement[None] = Statement(load("savepoint/set"), (), nothing)
+_UNDO: Statement[None] = Statement(load("savepoint/undo"), (), nothing)
+_RELEASE: Statement[None] = Statement(load("savepoint/release"), (), nothing)

@@ -1,0 +1,64 @@
+"""Connections of asyncpg, and those lent by its pool."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+
+from forge.store.borrowed.lender import closed_connection, explained, no_transaction
+from forge.store.bulk import Copy
+from forge.store.statement import Rows
+
+
+def borrow(conn: Any) -> "FromAsyncpg | None":
+    return FromAsyncpg(conn) if isinstance(conn, asyncpg.Connection | PoolConnectionProxy) else None
+
+
+class FromAsyncpg:
+    """Runs statements in the transaction that `conn.transaction()` began."""
+
+    waits = True
+
+    def __init__(self, conn: "asyncpg.Connection[Any]") -> None:
+        self._conn = conn
+
+    async def fetch(self, sql: str, args: Sequence[Any]) -> Rows:
+        with self._in_transaction():
+            found: Rows = await self._conn.fetch(sql, *args)
+        return found
+
+    async def copy(self, copy: Copy) -> int:
+        with self._in_transaction():
+            return await copy_blocks(self._conn, copy.columns, _as_they_come(copy.blocks))
+
+    @contextmanager
+    def _in_transaction(self) -> Iterator[None]:
+        if self._is_closed():
+            raise closed_connection()
+        if not self._conn.is_in_transaction():
+            raise no_transaction("`async with conn.transaction():`")
+        with explained(self._is_closed):
+            yield
+
+    def _is_closed(self) -> bool:
+        try:
+            return bool(self._conn.is_closed())
+        except asyncpg.InterfaceError:
+            return True  # it was given back to its pool
+
+
+async def copy_blocks(
+    conn: "asyncpg.Connection[Any]", columns: Sequence[str], blocks: AsyncIterator[bytes]
+) -> int:
+    """Copy blocks of text into forge_jobs."""
+    status = await conn.copy_to_table(
+        "forge_jobs", source=blocks, columns=columns, format="text", encoding="UTF8"
+    )
+    return int(status.split()[-1])
+
+
+async def _as_they_come(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for block in blocks:
+        yield block

@@ -1,0 +1,82 @@
+"""Where the database is, and the ways to reach it: a link for a purpose, or a pool for many."""
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import asyncpg
+
+from forge.store.link import LOST, PLANNER, Link, session_settings
+from forge.store.links import Links
+from forge.store.statement import Statement
+
+T = TypeVar("T")
+Connection = asyncpg.Connection
+Pool = asyncpg.Pool
+
+
+class Database:
+    """One PostgreSQL database, for the event loop that uses it first."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        pool_size: int = 10,
+        pooler: bool = False,
+        connect_timeout: timedelta = timedelta(seconds=10),
+    ) -> None:
+        self.url = url
+        self.pool_size = pool_size
+        self.pooler = pooler
+        self.connect_timeout = connect_timeout.total_seconds()
+        self._links = Links(self.link, pool_size, self.connect_timeout)
+        self._users: asyncpg.Pool[Any] | None = None
+        self._opening = asyncio.Lock()
+
+    async def connect(self, *, planned: bool = True) -> "asyncpg.Connection[Any]":
+        """Open one connection; `planned` ones run Forge's own statements only."""
+        return await asyncpg.connect(self.url, **self._options(planned))
+
+    def link(self, *, timeout: float = 30) -> Link:
+        """Return a connection that is reopened when it was lost."""
+        return Link(self.connect, pooler=self.pooler, timeout=timeout)
+
+    async def run(self, statement: Statement[T]) -> T:
+        """Run one statement in a transaction of its own."""
+        return await self._links.run(statement)
+
+    def acquire(self) -> AbstractAsyncContextManager["asyncpg.Connection[Any]"]:
+        """Borrow a connection for Forge's own statements."""
+        return self._links.connection()
+
+    async def users(self) -> "asyncpg.Pool[Any]":
+        """Return the pool of the handlers: theirs alone, so that they cannot starve the worker."""
+        async with self._opening:
+            if self._users is None:
+                self._users = await asyncpg.create_pool(
+                    self.url, min_size=0, max_size=self.pool_size, **self._options(planned=False)
+                )
+        return self._users
+
+    async def close(self) -> None:
+        await self._links.close()
+        users, self._users = self._users, None
+        if users is not None:
+            await _close(users)
+
+    def _options(self, planned: bool) -> dict[str, Any]:
+        return {
+            "timeout": self.connect_timeout,
+            "statement_cache_size": 0 if self.pooler else 200,
+            "server_settings": session_settings(self.pooler, PLANNER if planned else None),
+        }
+
+
+async def _close(pool: "asyncpg.Pool[Any]") -> None:
+    try:
+        async with asyncio.timeout(5):
+            await pool.close()
+    except (TimeoutError, *LOST):
+        pool.terminate()

@@ -1,0 +1,35 @@
+"""What a check-up asks of the database."""
+
+from forge.store.database import Database
+from forge.store.migrate import Migration, pending
+from forge.store.statement import Row, Rows, Statement, load, only, rows
+
+
+def server() -> Statement[Row]:
+    return Statement(load("doctor/server"), (), only)
+
+
+def grants() -> Statement[Row]:
+    return Statement(load("doctor/grants"), (), only)
+
+
+def owners_gone(silent_for: float) -> Statement[Rows]:
+    return Statement(load("doctor/owners_gone"), (silent_for,), rows)
+
+
+def tables() -> Statement[Rows]:
+    return Statement(load("doctor/tables"), (), rows)
+
+
+def broken_parts() -> Statement[Rows]:
+    return Statement(load("doctor/broken_parts"), (), rows)
+
+
+def old_snapshots(open_for: float) -> Statement[Rows]:
+    return Statement(load("doctor/old_snapshots"), (open_for,), rows)
+
+
+async def missing_migrations(database: Database) -> list[Migration]:
+    """Return the migrations that this database lacks."""
+    async with database.acquire() as connection:
+        return await pending(connection)

@@ -1,0 +1,56 @@
+"""What is asked of forge_job_types."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from forge.core.wish import TypeDefaults
+from forge.store.statement import Rows, Statement, load, nothing, rows
+
+
+class JobTypeRow(NamedTuple):
+    """A type as every process knows it, in the order of job_types/register's parameters."""
+
+    name: str
+    queue: str
+    priority: int
+    max_attempts: int
+    timeout: timedelta
+    worker_capability: str | None
+    category: str | None
+    requires: str
+    idempotent: str | None
+    dead_letter: bool
+    isolation: str
+    retry: str | None
+    input_schema: str | None
+    output_schema: str | None
+
+
+def register(types: Sequence[JobTypeRow]) -> Statement[None]:
+    columns = tuple([row[place] for row in types] for place in range(len(JobTypeRow._fields)))
+    return Statement(load("job_types/register"), columns, nothing)
+
+
+def get(name: str) -> Statement[TypeDefaults | None]:
+    return Statement(load("job_types/get"), (name,), _defaults)
+
+
+def listed() -> Statement[Rows]:
+    return Statement(load("job_types/list"), (), rows)
+
+
+def _defaults(found: Rows) -> TypeDefaults | None:
+    if not found:
+        return None
+    row = found[0]
+    return TypeDefaults(
+        name=row["name"],
+        queue=row["queue"],
+        priority=row["priority"],
+        max_attempts=row["max_attempts"],
+        worker_capability=row["worker_capability"],
+        category=row["category"],
+        requires=tuple(row["requires"]),
+        idempotent=row["idempotent"],
+    )

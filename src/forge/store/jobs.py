@@ -1,0 +1,192 @@
+"""What is asked of forge_jobs: one function per statement."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from forge.core.job import Job
+from forge.core.lifecycle import Status
+from forge.core.outcome import Completion, Settlement
+from forge.core.wish import Wish
+from forge.store.statement import Row, Rows, Statement, ids, load, only, rows
+
+
+class Dispatched(NamedTuple):
+    """A job that stands for a wish, and whether the wish made it."""
+
+    id: UUID
+    is_new: bool
+
+
+class Lane(NamedTuple):
+    """A line of waiting jobs that the same workers may take at the same urgency."""
+
+    lane: int
+    job_type: str
+    queue: str
+    worker_capability: str | None
+    due_in: float
+
+    @property
+    def urgency(self) -> int:
+        """0 for critical to 100 for background."""
+        return self.lane & 127
+
+
+class Place(NamedTuple):
+    """How far into a lane its jobs are known to be taken."""
+
+    lane: int
+    at: datetime
+    id: UUID
+
+
+class Note(NamedTuple):
+    """How far a running attempt has come; None keeps what is there."""
+
+    id: UUID
+    lease: int
+    percent: int | None
+    message: str | None
+    checkpoint: str | None
+
+
+def dispatch(new: Sequence[UUID], inputs: Sequence[str], wish: Wish) -> Statement[list[Dispatched]]:
+    if len(new) == 1 and wish.is_plain:
+        args = (new[0], inputs[0], *wish[:5], wish.delay)
+        return Statement(load("jobs/dispatch_one"), args, _all_new)
+    return Statement(load("jobs/dispatch"), (new, inputs, *wish), _all_new)
+
+
+def dispatch_once(
+    new: Sequence[UUID], inputs: Sequence[str], wish: Wish, keys: Sequence[str | None]
+) -> Statement[list[Dispatched]]:
+    return Statement(load("jobs/dispatch_once"), (new, inputs, *wish, keys), _dispatched)
+
+
+def survey() -> Statement[list[Lane]]:
+    return Statement(load("jobs/survey"), (), _lanes)
+
+
+def claim(
+    places: Sequence[Place], limit: int, *, start: bool, worker: UUID, incarnation: UUID
+) -> Statement[list[Job]]:
+    rest = (limit, start, worker, incarnation)
+    if len(places) == 1:
+        return Statement(load("jobs/claim"), (*places[0], *rest), _jobs)
+    lanes, ats, after = ([place[part] for place in places] for part in range(3))
+    return Statement(load("jobs/claim_across"), (lanes, ats, after, *rest), _jobs)
+
+
+def start(jobs: Sequence[Job]) -> Statement[list[UUID]]:
+    return _fenced("jobs/start", [(job.id, job.lease, Status.CLAIMED) for job in jobs])
+
+
+def complete(acks: Sequence[Completion]) -> Statement[list[UUID]]:
+    return Statement(load("jobs/complete"), (*_columns(acks), Status.RUNNING), ids)
+
+
+def settle(acks: Sequence[Settlement]) -> Statement[list[UUID]]:
+    return _fenced("jobs/settle", acks)
+
+
+def note(notes: Sequence[Note]) -> Statement[list[UUID]]:
+    return _fenced("jobs/note", [(n.id, n.lease, Status.RUNNING, *n[2:]) for n in notes])
+
+
+def add_output(job_id: UUID, lease: int, output: str) -> Statement[list[UUID]]:
+    return Statement(load("jobs/output"), (job_id, lease, output), ids)
+
+
+def standing(job_ids: Sequence[UUID]) -> Statement[Rows]:
+    return Statement(load("jobs/standing"), (job_ids,), rows)
+
+
+def reconcile(worker: UUID, incarnation: UUID, held: Sequence[tuple[UUID, int]]) -> Statement[Rows]:
+    held_ids, leases = [id for id, _ in held], [lease for _, lease in held]
+    args = (worker, incarnation, held_ids, leases)
+    return Statement(load("jobs/reconcile"), args, rows)
+
+
+def rescue(
+    owners: Sequence[UUID],
+    only: Sequence[UUID] | None,
+    *,
+    dead_after: float,
+    stale_after: float,
+    limit: int,
+) -> Statement[Rows]:
+    return Statement(load("jobs/rescue"), (owners, only, dead_after, stale_after, limit), rows)
+
+
+def owned_by(owners: Sequence[UUID]) -> Statement[list[UUID]]:
+    return Statement(load("jobs/owned_by"), (owners,), ids)
+
+
+def unknown_owners() -> Statement[list[UUID]]:
+    return Statement(load("jobs/unknown_owners"), (), lambda found: [r["worker_id"] for r in found])
+
+
+def cancel(job_ids: Sequence[UUID], tenant: int | None, reason: str | None) -> Statement[Rows]:
+    return Statement(load("jobs/cancel"), (job_ids, tenant, reason), rows)
+
+
+def give_up(job_ids: Sequence[UUID], tenant: int | None) -> Statement[Rows]:
+    return Statement(load("jobs/give_up"), (job_ids, tenant), rows)
+
+
+def erase(job_ids: Sequence[UUID], tenant: int | None) -> Statement[Rows]:
+    return Statement(load("jobs/erase"), (job_ids, tenant), rows)
+
+
+def reschedule(job_ids: Sequence[UUID], tenant: int | None, at: datetime | None) -> Statement[Rows]:
+    return Statement(load("jobs/reschedule"), (job_ids, tenant, at), rows)
+
+
+def prune(
+    after: UUID, look_at: int, *, completed: float | None, failed: float | None
+) -> Statement[Row]:
+    return Statement(load("jobs/prune"), (after, look_at, completed, failed), only)
+
+
+def get(job_ids: Sequence[UUID]) -> Statement[Rows]:
+    return Statement(load("jobs/get"), (job_ids,), rows)
+
+
+def attempts(job_id: UUID) -> Statement[Rows]:
+    return Statement(load("jobs/attempts"), (job_id,), rows)
+
+
+def listed(
+    statuses: Sequence[str] | None,
+    job_type: str | None,
+    queue: str | None,
+    before: UUID | None,
+    limit: int,
+) -> Statement[Rows]:
+    return Statement(load("jobs/list"), (statuses, job_type, queue, before, limit), rows)
+
+
+def _fenced(name: str, entries: Sequence[tuple[Any, ...]]) -> Statement[list[UUID]]:
+    return Statement(load(name), _columns(entries), ids)
+
+
+def _columns(entries: Sequence[tuple[Any, ...]]) -> tuple[list[Any], ...]:
+    return tuple(map(list, zip(*entries, strict=True)))
+
+
+def _jobs(found: Rows) -> list[Job]:
+    return [Job._make(row) for row in found]
+
+
+def _lanes(found: Rows) -> list[Lane]:
+    return [Lane(**row) for row in found]
+
+
+def _all_new(found: Rows) -> list[Dispatched]:
+    return [Dispatched(row["id"], True) for row in found]
+
+
+def _dispatched(found: Rows) -> list[Dispatched]:
+    return [Dispatched(row["id"], row["is_new"]) for row in found]

@@ -1,0 +1,176 @@
+"""One connection that comes back: opened when first needed, dropped when it fails."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import asyncpg
+
+from forge.core.errors import (
+    DatabaseUnavailable,
+    ForgeError,
+    SchemaMissing,
+    StatementRefused,
+)
+from forge.store.statement import Statement
+
+T = TypeVar("T")
+
+# Forge's statements are written for one plan each, by index. A planner that met the tables while
+# they were empty, or estimates a list badly, would rather read all of a table that has since grown.
+PLANNER = {
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "plan_cache_mode": "force_generic_plan",
+    "jit": "off",
+}
+
+# What a connection says when it, or its server, is of no more use.
+LOST = (
+    OSError,
+    asyncio.TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.exceptions.AdminShutdownError,
+    asyncpg.exceptions.CrashShutdownError,
+    asyncpg.exceptions.CannotConnectNowError,
+    asyncpg.exceptions.TooManyConnectionsError,
+    asyncpg.exceptions.IdleSessionTimeoutError,
+)
+
+# What it says when the same statement may well succeed the next time.
+BUSY = (
+    asyncpg.exceptions.SerializationError,
+    asyncpg.exceptions.DeadlockDetectedError,
+    asyncpg.exceptions.QueryCanceledError,
+    asyncpg.exceptions.LockNotAvailableError,
+)
+
+
+class Link:
+    """A connection for one purpose, used by one statement at a time."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable["asyncpg.Connection[Any]"]],
+        *,
+        pooler: bool = False,
+        timeout: float = 30,
+    ) -> None:
+        self._connect = connect
+        self._pooler = pooler
+        self._timeout = timeout
+        self._connection: asyncpg.Connection[Any] | None = None
+        self._lock = asyncio.Lock()
+
+    async def run(self, statement: Statement[T]) -> T:
+        """Run one statement in a transaction of its own."""
+        async with self._lock:
+            connection = await self._opened()
+            try:
+                if self._pooler:
+                    found = await _fetch_in_transaction(connection, statement, self._timeout)
+                else:
+                    found = await connection.fetch(
+                        statement.sql, *statement.args, timeout=self._timeout
+                    )
+            except LOST as error:
+                self._drop()
+                raise unavailable(error) from error
+            except asyncpg.PostgresError as error:
+                raise refused(error) from error
+            except BaseException:
+                self._drop()
+                raise
+            return statement.read(found)
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
+        """Lend the connection for more than one statement."""
+        async with self._lock:
+            connection = await self._opened()
+            try:
+                yield connection
+            except asyncpg.PostgresError as error:
+                raise (unavailable if isinstance(error, LOST) else refused)(error) from error
+            except LOST as error:
+                # The borrower may have raised one of these on its own account.
+                if connection.is_closed():
+                    raise unavailable(error) from error
+                raise
+            finally:
+                if connection.is_closed() or connection.is_in_transaction():
+                    self._drop()
+
+    async def _opened(self) -> "asyncpg.Connection[Any]":
+        connection = self._connection
+        if connection is None or connection.is_closed():
+            return await self._open()
+        return connection
+
+    async def _open(self) -> "asyncpg.Connection[Any]":
+        try:
+            self._connection = await self._connect()
+        except (*LOST, asyncpg.PostgresError) as error:
+            raise unavailable(error) from error
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.terminate()
+            self._connection = None
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await close_quietly(connection)
+
+
+@asynccontextmanager
+async def planned_transaction(connection: "asyncpg.Connection[Any]") -> AsyncIterator[None]:
+    """Set the planner for one transaction, where a pooler forbids to set it for the session."""
+    async with connection.transaction():
+        for name, value in PLANNER.items():
+            await connection.execute(f"set local {name} = {value}")
+        yield
+
+
+async def _fetch_in_transaction(
+    connection: "asyncpg.Connection[Any]", statement: Statement[Any], timeout: float
+) -> Any:
+    async with asyncio.timeout(timeout), planned_transaction(connection):
+        return await connection.fetch(statement.sql, *statement.args)
+
+
+async def close_quietly(connection: "asyncpg.Connection[Any]") -> None:
+    """Close a connection that may be broken already, without waiting for a dead server."""
+    try:
+        await connection.close(timeout=2)
+    except (*LOST, asyncpg.PostgresError):
+        connection.terminate()
+
+
+def unavailable(error: BaseException) -> DatabaseUnavailable:
+    reason = str(error) or type(error).__name__
+    return DatabaseUnavailable(
+        f"the database does not answer: {reason}; check that it runs and that "
+        "FORGE_DATABASE_URL or [database] url names it"
+    )
+
+
+def refused(error: asyncpg.PostgresError) -> ForgeError:
+    """Say what an error of the database means: busy for now, not migrated, or a plain no."""
+    if isinstance(error, BUSY):
+        return DatabaseUnavailable(f"the database is busy: {error}; try again")
+    if isinstance(error, asyncpg.UndefinedTableError | asyncpg.UndefinedFunctionError):
+        return SchemaMissing(f"{error}; run `forge migrate` on this database")
+    return StatementRefused(f"the database refused: {error}")
+
+
+def session_settings(pooler: bool, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return what to set when a connection opens; behind a pooler nothing may be."""
+    return {} if pooler else {"application_name": "forge", **(extra or {})}

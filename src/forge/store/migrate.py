@@ -1,0 +1,95 @@
+"""Migrations: numbered SQL files, each applied once, in order, by one process at a time."""
+
+import re
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import asyncpg
+
+from forge.core.errors import SchemaMissing
+from forge.store.database import Database
+from forge.store.link import LOST, refused, unavailable
+
+LOCK = 0x466F726765  # "Forge": whoever migrates holds this advisory lock
+
+
+class Migration(NamedTuple):
+    """One step of the schema."""
+
+    version: int
+    name: str
+    sql: str
+
+
+def all_migrations() -> list[Migration]:
+    """Return every migration, the first one first."""
+    folder = files("forge").joinpath("sql", "migrations")
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [_read(name, folder.joinpath(name).read_text(encoding="utf-8")) for name in names]
+
+
+async def migrate(database: Database) -> list[Migration]:
+    """Apply what is missing and return it; safe to call from many processes at once."""
+    try:
+        connection = await database.connect(planned=False)
+        try:
+            await connection.execute("select pg_advisory_lock($1)", LOCK)
+            return [m for m in await pending(connection) if await _apply(connection, m)]
+        finally:
+            await connection.close()
+    except LOST as error:
+        raise unavailable(error) from error
+    except asyncpg.PostgresError as error:
+        raise refused(error) from error
+
+
+async def pending(connection: "asyncpg.Connection[Any]") -> list[Migration]:
+    """Return the migrations that this database still lacks."""
+    known = await connection.fetchval("select to_regclass('forge_migrations') is not null")
+    applied = set()
+    if known:
+        applied = {row["version"] for row in await connection.fetch(_APPLIED)}
+    migrations = all_migrations()
+    if unknown := applied - {migration.version for migration in migrations}:
+        raise SchemaMissing(
+            f"the database has migration {max(unknown)}, which this version of Forge does not "
+            "know; upgrade forge-jobs here"
+        )
+    return [migration for migration in migrations if migration.version not in applied]
+
+
+def as_sql() -> str:
+    """Return all migrations as one script for people with a migration tool of their own."""
+    parts = [_LEDGER + ";"]
+    for migration in all_migrations():
+        parts.append(f"-- {migration.version:04}_{migration.name}\n{migration.sql}")
+        parts.append(
+            f"insert into forge_migrations (version, name) "
+            f"values ({migration.version}, '{migration.name}');"
+        )
+    return "\n\n".join(parts)
+
+
+_LEDGER = """create table if not exists forge_migrations (
+    version integer primary key,
+    name text not null,
+    applied_at timestamptz not null default now()
+)"""
+_APPLIED = "table forge_migrations"
+_RECORD = "insert into forge_migrations (version, name) values ($1, $2)"
+_NAMED = re.compile(r"(\d{4})_(\w+)\.sql")
+
+
+def _read(filename: str, sql: str) -> Migration:
+    named = _NAMED.fullmatch(filename)
+    if named is None:
+        raise ValueError(f"{filename} is not named like 0001_what.sql")
+    return Migration(int(named[1]), named[2], sql)
+
+
+async def _apply(connection: "asyncpg.Connection[Any]", migration: Migration) -> bool:
+    async with connection.transaction():
+        await connection.execute(_LEDGER)
+        await connection.execute(migration.sql)
+        await connection.execute(_RECORD, migration.version, migration.name)
+    return True

@@ -1,0 +1,43 @@
+"""A statement without colour: its text, its arguments, and how to read what it returns."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Generic, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(Generic[T_co]):
+    """Something to ask of the database, by whichever driver holds the connection."""
+
+    sql: str
+    args: tuple[Any, ...]
+    read: Callable[[Rows], T_co]
+
+
+@cache
+def load(name: str) -> str:
+    """Return the text of `sql/<name>.sql`."""
+    return files("forge").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+
+
+def rows(found: Rows) -> Rows:
+    return found
+
+
+def only(found: Rows) -> Row:
+    (row,) = found
+    return row
+
+
+def ids(found: Rows) -> list[Any]:
+    return [row["id"] for row in found]
+
+
+def nothing(found: Rows) -> None:
+    return None

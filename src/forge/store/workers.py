@@ -1,0 +1,57 @@
+"""What is asked of forge_workers."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from forge.store.statement import Rows, Statement, ids, load, rows
+
+
+class Registration(NamedTuple):
+    """Who a worker is, in the order of workers/register's parameters."""
+
+    id: UUID
+    incarnation: UUID
+    hostname: str
+    pid: int
+    version: str
+    capabilities: list[str]
+    queues: list[str] | None
+    job_types: list[str]
+    max_concurrent: int
+
+
+class Beat(NamedTuple):
+    """What a worker learns when it says that it lives."""
+
+    is_current: bool
+    dead: list[UUID]
+    living: list[UUID]
+
+
+def register(worker: Registration) -> Statement[list[UUID]]:
+    return Statement(load("workers/register"), tuple(worker), ids)
+
+
+def beat(
+    worker: Registration, *, running: int, draining: bool, dead_after: float, channel: str
+) -> Statement[Beat]:
+    args = (*worker, running, draining, dead_after, channel)
+    return Statement(load("workers/beat"), args, _beat)
+
+
+def leave(worker: Registration) -> Statement[list[UUID]]:
+    return Statement(load("workers/leave"), (worker.id, worker.incarnation), ids)
+
+
+def bury(workers: Sequence[UUID], silent_for: float) -> Statement[list[UUID]]:
+    return Statement(load("workers/bury"), (workers, silent_for), ids)
+
+
+def listed() -> Statement[Rows]:
+    return Statement(load("workers/list"), (), rows)
+
+
+def _beat(found: Rows) -> Beat:
+    row = found[0]
+    return Beat(row["is_current"], row["dead"], row["living"])

@@ -1,0 +1,66 @@
+"""One PostgreSQL for the whole run, a database of its own for each test."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from forge.store.database import Database
+from forge.store.embedded import Binaries, Cluster
+from tests.template import template_database
+
+# fsync guards against the loss of power, which no test causes.
+SETTINGS = {
+    "fsync": "off",
+    "max_connections": "300",
+    "shared_preload_libraries": "pg_stat_statements",
+}
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A PostgreSQL server for this process's tests."""
+    folder = os.environ.get("FORGE_TEST_POSTGRES_BIN")
+    binaries = Binaries.from_folder(Path(folder)) if folder else Binaries.from_wheel()
+    cluster = Cluster(tmp_path_factory.mktemp("postgres") / "data", binaries, SETTINGS)
+    cluster.init()
+    cluster.start()
+    yield cluster
+    cluster.stop("immediate")
+
+
+@pytest.fixture(scope="session")
+def template(server: Cluster) -> str:
+    """The name of a migrated database to copy."""
+    return template_database(server)
+
+
+@pytest.fixture
+async def database_url(server: Cluster, template: str) -> AsyncIterator[str]:
+    """A fresh, migrated database."""
+    name = f"test_{uuid4().hex[:12]}"
+    admin = await asyncpg.connect(server.url("postgres"))
+    await admin.execute(f"create database {name} template {template}")
+    yield server.url(name)
+    await admin.execute(f"drop database {name} with (force)")
+    await admin.close()
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """A fresh, migrated database, opened."""
+    opened = Database(database_url)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def psql(database_url: str) -> AsyncIterator["asyncpg.Connection[Any]"]:
+    """The same database as a person in psql has it: a superuser without Forge's settings."""
+    connection = await asyncpg.connect(database_url)
+    yield connection
+    await connection.close()

@@ -1,0 +1,35 @@
+"""Write the files that are generated from the code: `python -m tools.generate [--check]`."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tools.lifecycle_page import lifecycle_page
+from tools.schema import schema_sql
+
+ROOT = Path(__file__).parent.parent
+GENERATED: dict[str, Callable[[], str]] = {
+    "src/forge/sql/schema.sql": schema_sql,
+    "docs/reference/lifecycle.md": lifecycle_page,
+}
+
+
+def main() -> int:
+    is_check = "--check" in sys.argv[1:]
+    stale = [name for name, make in GENERATED.items() if not _is_current(name, make(), is_check)]
+    for name in stale:
+        print(f"{name} is not what the code generates; run `make format` and commit it")
+    return 1 if stale else 0
+
+
+def _is_current(name: str, text: str, is_check: bool) -> bool:
+    path = ROOT / name
+    if is_check:
+        return path.exists() and path.read_text() == text
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())
