@@ -1,0 +1,294 @@
+"""Forge: puts the parts together and offers the verbs."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from copy import copy
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID
+
+from forge import dispatch as dispatching
+from forge.classify import Classifier
+from forge.config import Config
+from forge.core.errors import ForgeError, InvalidValue, UnknownJobType
+from forge.core.event import Events
+from forge.core.record import JobRecord
+from forge.core.wish import Options
+from forge.dispatch import JobType
+from forge.handle import JobHandle
+from forge.registry import Handler, JobDefinition, job
+from forge.requests import CANCEL, DELETE, REQUESTS, RESCHEDULE, RUN_NOW
+from forge.session import Session
+from forge.store import job_types, jobs
+from forge.store.borrowed import all_or_nothing, notify_on, run_on
+from forge.store.jobs import Dispatched
+from forge.store.notify import WAKE
+from forge.watch import Watcher
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from forge.core.retry import ErrorClass
+    from forge.store.database import Connection
+    from forge.sync import SyncForge
+
+Middleware = Callable[[Any, Callable[[], Awaitable[Any]]], Awaitable[Any]]
+
+
+class Forge:
+    """An application's jobs and the database they live in.
+
+    Without a configured database it starts the embedded PostgreSQL when it is first used.
+    """
+
+    def __init__(self, config: Config | None = None, *, database_url: str | None = None) -> None:
+        self.config = config or Config.load()
+        self.database_url = database_url or self.config.database.url
+        self.definitions: dict[str, JobDefinition[Any, Any]] = {}
+        self.middlewares: list[Middleware] = []
+        self.classifier = Classifier()
+        self.events = Events()
+        self._known_elsewhere: dict[str, JobType] = {}
+        self._session: Session | None = None
+
+    @classmethod
+    def from_file(cls, path: str | Path = "forge.toml") -> Self:
+        """Make an app with the settings of this file."""
+        return cls(Config.load(Path(path)))
+
+    def register(self, *definitions: JobDefinition[Any, Any]) -> None:
+        """Make these jobs this app's own."""
+        for definition in definitions:
+            known = self.definitions.get(definition.name)
+            if known is not None and known is not definition:
+                raise InvalidValue(
+                    f"there are two jobs named {definition.name!r}; give one another name with "
+                    "@forge.job(name=…)"
+                )
+            if definition.name.startswith("forge."):
+                raise InvalidValue(f"{definition.name!r}: names in forge.* are Forge's own")
+            definition.app = self
+            self.definitions[definition.name] = definition
+
+    def job(self, handler: Handler | None = None, /, **attributes: Any) -> Any:
+        """Define a job and register it, in one."""
+        if handler is not None:
+            self.register(definition := job(handler))
+            return definition
+
+        def decorate(handler: Handler) -> JobDefinition[Any, Any]:
+            definition: JobDefinition[Any, Any] = job(**attributes)(handler)
+            self.register(definition)
+            return definition
+
+        return decorate
+
+    def middleware(self, wrap: Middleware) -> Middleware:
+        """Wrap every attempt in `async def wrap(ctx, call_next)`, which awaits `call_next()`."""
+        self.middlewares.append(wrap)
+        return wrap
+
+    def classify(self, exception: type[BaseException], error_class: "ErrorClass") -> None:
+        """Say how errors of this type are to be retried."""
+        self.classifier.add(exception, error_class)
+
+    async def dispatch(
+        self,
+        job: JobDefinition[Any, Any] | str,
+        input: Any = None,
+        *,
+        conn: Any = None,
+        notify: bool = False,
+        **options: "Unpack[Options]",
+    ) -> JobHandle:
+        """Ask for one call of a job, in the caller's transaction where `conn` is given."""
+        session = self._session_here()
+        if conn is None:
+            kind = await self._job_type(job, None)
+            (made,) = await (await session.database()).run(dispatching.one(kind, input, options))
+            session.wake()
+        else:
+            made = await self._one_on(conn, job, input, options, notify)
+            if not notify:
+                session.wake_later()
+        return JobHandle(self, made.id, deduplicated=not made.is_new)
+
+    async def dispatch_many(
+        self,
+        job: JobDefinition[Any, Any] | str,
+        inputs: Iterable[Any],
+        *,
+        conn: Any = None,
+        notify: bool = False,
+        **options: "Unpack[Options]",
+    ) -> int:
+        """Ask for one call per input: all are dispatched, or none. Returns how many are new.
+
+        Inputs may come from a generator: memory stays constant however many there are.
+        """
+        session = self._session_here()
+        if conn is None:
+            kind = await self._job_type(job, None)
+            async with self._transaction() as connection:
+                return await dispatching.many_on(connection, kind, inputs, options)
+        count = await self._many_on(conn, job, inputs, options, notify)
+        if not notify:
+            session.wake_later()
+        return count
+
+    async def _one_on(
+        self,
+        conn: Any,
+        job: JobDefinition[Any, Any] | str,
+        input: Any,
+        options: Options,
+        notify: bool,
+    ) -> Dispatched:
+        """Dispatch on a borrowed connection; needs an event loop only if the connection does."""
+        made = await dispatching.one_on(conn, await self._job_type(job, conn), input, options)
+        if notify:
+            await notify_on(conn, WAKE)
+        return made
+
+    async def _many_on(
+        self,
+        conn: Any,
+        job: JobDefinition[Any, Any] | str,
+        inputs: Iterable[Any],
+        options: Options,
+        notify: bool,
+    ) -> int:
+        """Dispatch many on a borrowed connection, all or none, whatever the caller then does."""
+        kind = await self._job_type(job, conn)
+        async with all_or_nothing(conn):
+            count = await dispatching.many_on(conn, kind, inputs, options)
+        if notify:
+            await notify_on(conn, WAKE)
+        return count
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator["Connection[Any]"]:
+        """Hold a transaction for what is dispatched in it; the workers hear of its commit."""
+        session = self._session_here()
+        async with (await session.database()).acquire() as connection, connection.transaction():
+            yield connection
+        session.wake()
+
+    async def get(self, job_id: UUID) -> JobRecord:
+        """Return a job as it stands now."""
+        found = await (await self._session_here().database()).run(jobs.get([job_id]))
+        if not found:
+            raise ForgeError(f"there is no job {job_id}; it may have been deleted or pruned")
+        return JobRecord.from_row(found[0])
+
+    def handle(self, job_id: UUID) -> JobHandle:
+        """Return the handle of a job that was dispatched earlier."""
+        return JobHandle(self, job_id)
+
+    async def cancel(
+        self, job_id: UUID, *, reason: str | None = None, **options: "Unpack[Options]"
+    ) -> JobHandle:
+        """Ask a worker to cancel a job, wherever it stands."""
+        return await self._request(CANCEL, options, job_id=str(job_id), reason=reason)
+
+    async def delete(self, job_id: UUID, **options: "Unpack[Options]") -> JobHandle:
+        """Ask a worker to give up, cancel or erase a job, according to where it stands."""
+        return await self._request(DELETE, options, job_id=str(job_id))
+
+    async def run_now(self, job_id: UUID, **options: "Unpack[Options]") -> JobHandle:
+        """Ask a worker to make a waiting job due at once."""
+        return await self._request(RUN_NOW, options, job_id=str(job_id))
+
+    async def reschedule(
+        self, job_id: UUID, at: datetime, **options: "Unpack[Options]"
+    ) -> JobHandle:
+        """Ask a worker to move a waiting job to another time."""
+        return await self._request(RESCHEDULE, options, job_id=str(job_id), at=at.isoformat())
+
+    async def _request(self, name: str, options: Options, **input: Any) -> JobHandle:
+        return await self.dispatch(REQUESTS[name], input, **options)
+
+    @cached_property
+    def sync(self) -> "SyncForge":
+        """The same verbs for code without an event loop."""
+        from forge.sync import SyncForge
+
+        return SyncForge(self)
+
+    async def watcher(self) -> Watcher:
+        """Return what follows jobs for this app."""
+        return await self._session_here().watcher()
+
+    async def session(self) -> Session:
+        """Return what this app holds open in the running event loop."""
+        return self._session_here()
+
+    async def close(self) -> None:
+        """Let go of connections and of the embedded server."""
+        if "sync" in self.__dict__:
+            await asyncio.to_thread(self.sync.close)
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def __aenter__(self) -> Self:
+        await self._session_here().database()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def _twin(self) -> Self:
+        """Return the same app with connections of its own, for another event loop."""
+        twin = copy(self)
+        twin._session = None
+        twin.__dict__.pop("sync", None)
+        return twin
+
+    def _wake_later(self) -> None:
+        """Tell idle workers of what somebody else will commit, if this app is open here."""
+        if self._session is not None:
+            self._session.wake_later()
+
+    def _session_here(self) -> Session:
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.loop is not loop:
+            # Connections belong to the loop that opened them; another loop opens its own.
+            self._session = Session(loop, self.config, self.database_url)
+        return self._session
+
+    async def _job_type(self, job: JobDefinition[Any, Any] | str, conn: Any) -> JobType:
+        limit = self.config.payload.max_input
+        if isinstance(job, JobDefinition):
+            return JobType(job.defaults, job, limit)
+        if (definition := self.definitions.get(job)) is not None:
+            return JobType(definition.defaults, definition, limit)
+        if job.startswith("forge."):
+            raise UnknownJobType(f"{job} is one of Forge's own; call app.cancel(…) and the like")
+        if (known := self._known_elsewhere.get(job)) is not None:
+            return known
+        return await self._look_up(job, conn, limit)
+
+    async def _look_up(self, name: str, conn: Any, limit: int) -> JobType:
+        statement = job_types.get(name)
+        found = (
+            await (await self._session_here().database()).run(statement)
+            if conn is None
+            else await run_on(conn, statement)
+        )
+        if found is None:
+            raise UnknownJobType(
+                f"nobody registered a job named {name!r}; start a worker that has it, or run "
+                "`forge migrate --app module:app`"
+            )
+        self._known_elsewhere[name] = JobType(found, None, limit)
+        return self._known_elsewhere[name]

@@ -1,0 +1,107 @@
+"""What an exception means: its class, its text and its place, as plain text."""
+
+import hashlib
+import traceback
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+import httpx
+
+from forge.core.errors import InvalidValue
+from forge.core.outcome import Failure
+from forge.core.signals import ClassifiedError
+
+ERROR_CLASSES = ("transient", "retryable", "rate_limited", "non_retryable")
+LONGEST_TRACE = 100_000
+
+
+class Classifier:
+    """Knows how errors are to be retried: those that say so, the well-known, and the app's own."""
+
+    def __init__(self) -> None:
+        self._own: dict[type[BaseException], str] = {}
+
+    def add(self, exception: type[BaseException], error_class: str) -> None:
+        """Say how errors of this type are to be retried."""
+        if error_class not in ERROR_CLASSES:
+            allowed = ", ".join(ERROR_CLASSES)
+            raise InvalidValue(f"an error class is one of {allowed}, not {error_class!r}")
+        if not (isinstance(exception, type) and issubclass(exception, BaseException)):
+            raise InvalidValue(f"classify takes an exception type, not {exception!r}")
+        self._own[exception] = error_class
+
+    def failure(self, error: BaseException) -> Failure:
+        """Describe an error; whatever its own code does, this does not raise."""
+        exception = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
+        return Failure(
+            exception,
+            clean(_text(error) or exception),
+            clean(_trace(error)[-LONGEST_TRACE:]),
+            self._class_of(error),
+            _retry_after(error),
+            _fingerprint(exception, error),
+        )
+
+    def _class_of(self, error: BaseException) -> str | None:
+        for kind in type(error).__mro__:
+            if kind in self._own:
+                return self._own[kind]
+        if isinstance(error, ClassifiedError):
+            return error.error_class
+        if isinstance(error, httpx.HTTPStatusError):
+            return _class_of_status(error.response.status_code)
+        if isinstance(error, TimeoutError | ConnectionError | httpx.TransportError):
+            return "transient"
+        return None
+
+
+def clean(text: str) -> str:
+    """Return text that PostgreSQL takes: no NUL, no lone surrogates."""
+    return text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
+
+
+def _class_of_status(status: int) -> str | None:
+    if status == 429:
+        return "rate_limited"
+    return "transient" if status >= 500 else None
+
+
+def _retry_after(error: BaseException) -> timedelta | None:
+    if isinstance(error, ClassifiedError):
+        return error.retry_after
+    if not isinstance(error, httpx.HTTPStatusError):
+        return None
+    header = error.response.headers.get("retry-after", "")
+    if header.isdigit():
+        return timedelta(seconds=min(int(header), 365 * 86400))
+    try:
+        return max(parsedate_to_datetime(header) - datetime.now(UTC), timedelta(0))
+    except (TypeError, ValueError):
+        return None
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException as raised:
+        return f"(its text cannot be had: str() raised {type(raised).__name__})"
+
+
+def _trace(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(error))
+    except BaseException as raised:
+        return f"(its trace cannot be had: formatting raised {type(raised).__name__})"
+
+
+def _fingerprint(exception: str, error: BaseException) -> str:
+    """Name the place in the code, so that failures of one cause can be told from others."""
+    place = "|".join(f"{name}:{function}" for name, function in _places(error))
+    return hashlib.sha256(f"{exception}|{place}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _places(error: BaseException) -> Iterator[tuple[str, str]]:
+    frames = traceback.extract_tb(error.__traceback__)
+    for frame in frames[-3:]:
+        yield frame.filename.rsplit("/", 1)[-1], frame.name

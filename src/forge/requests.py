@@ -1,0 +1,118 @@
+"""The built-in job types: how the outside asks a worker to move a job, since it may not itself."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from forge.core.lifecycle import FINAL, OWNED, Status
+from forge.core.signals import NonRetryable
+from forge.registry import Handler, JobDefinition
+from forge.store import audit, jobs
+from forge.store.notify import CHANGES, WAKE, send, worker_channel
+
+if TYPE_CHECKING:
+    from forge.worker.context import JobContext
+
+CANCEL = "forge.cancel"
+DELETE = "forge.delete"
+RUN_NOW = "forge.run_now"
+RESCHEDULE = "forge.reschedule"
+# Every worker serves this queue, whatever others it was told to serve.
+QUEUE = "forge"
+
+
+class Request(BaseModel):
+    """Which job is meant, and why."""
+
+    job_id: UUID
+    reason: str | None = None
+
+
+class RescheduleRequest(Request):
+    """Which job is meant, and when it is to run."""
+
+    at: datetime
+
+
+async def cancel(ctx: "JobContext", input: Request) -> dict[str, Any]:
+    """Cancel a job wherever it stands, and tell the worker that runs it to let go."""
+    found = await ctx.run(jobs.cancel([input.job_id], ctx.tenant_id, input.reason))
+    for row in found:
+        if row["was"] in OWNED:
+            await ctx.run(send(worker_channel(row["worker_id"]), f"{row['id'].hex} {row['lease']}"))
+    return await _report(ctx, input, "job_cancelled", [row["id"] for row in found], "cancelled")
+
+
+async def delete(ctx: "JobContext", input: Request) -> dict[str, Any]:
+    """Give up a job that waits for a retry, cancel a pending one, erase a final one."""
+    status = await _status(ctx, input.job_id)
+    if status in OWNED:
+        raise NonRetryable(
+            f"job {input.job_id} is being processed; cancel it first, then delete it"
+        )
+    wanted = [input.job_id]
+    if status is Status.RETRY:
+        found = await ctx.run(jobs.give_up(wanted, ctx.tenant_id))
+        return await _report(ctx, input, "job_given_up", [row["id"] for row in found], "failed")
+    if status is Status.PENDING:
+        found = await ctx.run(jobs.cancel(wanted, ctx.tenant_id, input.reason))
+        return await _report(ctx, input, "job_cancelled", [row["id"] for row in found], "cancelled")
+    found = await ctx.run(jobs.erase(wanted, ctx.tenant_id))
+    if not found:
+        raise NonRetryable(f"job {input.job_id} has a dead letter under review; settle that first")
+    return await _report(ctx, input, "job_deleted", wanted, "erased")
+
+
+async def run_now(ctx: "JobContext", input: Request) -> dict[str, Any]:
+    """Make a waiting job due at once."""
+    return await _move(ctx, input, None, "job_run_now")
+
+
+async def reschedule(ctx: "JobContext", input: RescheduleRequest) -> dict[str, Any]:
+    """Move a waiting job to another time."""
+    return await _move(ctx, input, input.at, "job_rescheduled")
+
+
+async def _move(
+    ctx: "JobContext", input: Request, at: datetime | None, event: str
+) -> dict[str, Any]:
+    found = await ctx.run(jobs.reschedule([input.job_id], ctx.tenant_id, at))
+    if found:
+        await ctx.run(send(WAKE))
+    return await _report(ctx, input, event, [row["id"] for row in found], "moved")
+
+
+async def _status(ctx: "JobContext", job_id: UUID) -> Status:
+    found = await ctx.run(jobs.get([job_id]))
+    if not found or (ctx.tenant_id is not None and found[0]["tenant_id"] != ctx.tenant_id):
+        raise NonRetryable(f"there is no job {job_id}")
+    return Status(found[0]["status"])
+
+
+async def _report(
+    ctx: "JobContext", input: Request, event: str, done: list[UUID], what: str
+) -> dict[str, Any]:
+    """Write down what was done, or say why nothing was."""
+    if not done:
+        status = await _status(ctx, input.job_id)
+        reason = "it is final" if status in FINAL else f"it is {status}"
+        raise NonRetryable(f"job {input.job_id} was left alone: {reason}")
+    actor = (ctx.auth or {}).get("actor")
+    for job_id in done:
+        await ctx.run(audit.add(event, actor, ctx.tenant_id, job_id, input.reason))
+    await ctx.run(send(CHANGES, " ".join(job_id.hex for job_id in done)))
+    return {"job_id": str(input.job_id), "done": what}
+
+
+def _definition(name: str, handler: Handler) -> JobDefinition[Any, Any]:
+    return JobDefinition(handler, name=name, queue=QUEUE, priority="critical", dead_letter=False)
+
+
+REQUESTS = {
+    CANCEL: _definition(CANCEL, cancel),
+    DELETE: _definition(DELETE, delete),
+    RUN_NOW: _definition(RUN_NOW, run_now),
+    RESCHEDULE: _definition(RESCHEDULE, reschedule),
+}

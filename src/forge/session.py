@@ -1,0 +1,79 @@
+"""What an app holds open in one event loop: its database, its wake-ups, what it follows."""
+
+import asyncio
+
+from forge.config import Config
+from forge.store.database import Database
+from forge.store.embedded import SharedServer, open_shared
+from forge.store.migrate import migrate
+from forge.waker import Waker
+from forge.watch import Watcher
+
+
+class Session:
+    """Opened when first used, closed with its app."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, config: Config, database_url: str | None
+    ) -> None:
+        self.loop = loop
+        self._config = config
+        self._url = database_url
+        self._server: SharedServer | None = None
+        self._database: Database | None = None
+        self._waker: Waker | None = None
+        self._watcher: Watcher | None = None
+        self._opening = asyncio.Lock()
+
+    async def database(self) -> Database:
+        """Return the database, starting and migrating the embedded one where none is configured."""
+        if self._database is None:
+            async with self._opening:
+                if self._database is None:
+                    self._database = await self._open()
+        return self._database
+
+    def wake(self) -> None:
+        """Tell idle workers that something was committed."""
+        if self._database is not None:
+            self._waker = self._waker or Waker(self._database)
+            self._waker.wake()
+
+    def wake_later(self) -> None:
+        """Tell idle workers about what a caller's transaction will bring."""
+        if self._database is not None:
+            self._waker = self._waker or Waker(self._database)
+            self._waker.wake_later()
+
+    async def watcher(self) -> Watcher:
+        """Return what follows jobs in this loop."""
+        database = await self.database()
+        self._watcher = self._watcher or Watcher(database)
+        return self._watcher
+
+    async def close(self) -> None:
+        if self._watcher is not None:
+            await self._watcher.close()
+        if self._waker is not None:
+            await self._waker.close()
+        if self._database is not None:
+            await self._database.close()
+        if self._server is not None:
+            await asyncio.to_thread(self._server.close)
+        self._watcher = self._waker = self._database = self._server = None
+
+    async def _open(self) -> Database:
+        settings = self._config.database
+        url = self._url
+        if url is None:
+            self._server = await asyncio.to_thread(open_shared, self._config.embedded.folder)
+            url = self._server.url
+        database = Database(
+            url,
+            pool_size=settings.pool_size,
+            pooler=settings.pooler,
+            connect_timeout=settings.connect_timeout,
+        )
+        if self._server is not None:
+            await migrate(database)
+        return database

@@ -1,0 +1,140 @@
+"""The verbs of an app for code without an event loop: scripts, threads, WSGI, Django."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from forge.core.record import JobRecord
+from forge.core.wish import Options
+from forge.handle import JobHandle
+from forge.loop_app import LoopApp
+from forge.registry import JobDefinition
+from forge.requests import CANCEL, DELETE, REQUESTS, RESCHEDULE, RUN_NOW
+from forge.store.borrowed import without_loop
+from forge.store.borrowed.from_loop import FromLoop
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from forge.app import Forge
+
+
+class SyncForge:
+    """`app.sync`: from any thread, also one that runs a loop, and on both sides of a fork."""
+
+    def __init__(self, app: "Forge") -> None:
+        self._app = app
+        self._elsewhere = LoopApp(app)
+
+    def dispatch(
+        self,
+        job: JobDefinition[Any, Any] | str,
+        input: Any = None,
+        *,
+        conn: Any = None,
+        notify: bool = False,
+        **options: "Unpack[Options]",
+    ) -> "SyncHandle":
+        """Ask for one call of a job, in the caller's transaction where `conn` is given."""
+        if conn is None:
+            handle = self._elsewhere.wait(lambda app: app.dispatch(job, input, **options))
+            return SyncHandle(self, handle.id, deduplicated=handle.deduplicated)
+        made = without_loop(conn, self._app._one_on(conn, job, input, options, notify))
+        if not notify:
+            self._elsewhere.wake_later()
+        return SyncHandle(self, made.id, deduplicated=not made.is_new)
+
+    def dispatch_many(
+        self,
+        job: JobDefinition[Any, Any] | str,
+        inputs: Iterable[Any],
+        *,
+        conn: Any = None,
+        notify: bool = False,
+        **options: "Unpack[Options]",
+    ) -> int:
+        """Ask for one call per input: all are dispatched, or none. Returns how many are new.
+
+        Inputs may come from a generator, which runs in the calling thread.
+        """
+        if conn is None:
+            app, thread = self._elsewhere.open()
+            with thread.entered(app._transaction()) as connection:
+                lent = FromLoop(connection, thread.loop)
+                return without_loop(lent, app._many_on(lent, job, inputs, options, False))
+        count = without_loop(conn, self._app._many_on(conn, job, inputs, options, notify))
+        if not notify:
+            self._elsewhere.wake_later()
+        return count
+
+    def get(self, job_id: UUID) -> JobRecord:
+        """Return a job as it stands now."""
+        return self._elsewhere.wait(lambda app: app.get(job_id))
+
+    def handle(self, job_id: UUID) -> "SyncHandle":
+        """Return the handle of a job that was dispatched earlier."""
+        return SyncHandle(self, job_id)
+
+    def cancel(self, job_id: UUID, *, reason: str | None = None, **options: Any) -> "SyncHandle":
+        """Ask a worker to cancel a job, wherever it stands."""
+        return self._request(CANCEL, options, job_id=str(job_id), reason=reason)
+
+    def delete(self, job_id: UUID, **options: Any) -> "SyncHandle":
+        """Ask a worker to give up, cancel or erase a job, according to where it stands."""
+        return self._request(DELETE, options, job_id=str(job_id))
+
+    def run_now(self, job_id: UUID, **options: Any) -> "SyncHandle":
+        """Ask a worker to make a waiting job due at once."""
+        return self._request(RUN_NOW, options, job_id=str(job_id))
+
+    def reschedule(self, job_id: UUID, at: datetime, **options: Any) -> "SyncHandle":
+        """Ask a worker to move a waiting job to another time."""
+        return self._request(RESCHEDULE, options, job_id=str(job_id), at=at.isoformat())
+
+    def close(self) -> None:
+        """Let go of connections; the next call opens them anew."""
+        self._elsewhere.close()
+
+    def _request(self, name: str, options: dict[str, Any], **input: Any) -> "SyncHandle":
+        return self.dispatch(REQUESTS[name], input, **options)
+
+
+class SyncHandle:
+    """One dispatched job, to wait for, follow or cancel without an event loop."""
+
+    __slots__ = ("_sync", "deduplicated", "id")
+
+    def __init__(self, sync: SyncForge, job_id: UUID, *, deduplicated: bool = False) -> None:
+        self._sync = sync
+        self.id = job_id
+        self.deduplicated = deduplicated
+
+    def get(self) -> JobRecord:
+        """Return the job as it stands now."""
+        return self._sync.get(self.id)
+
+    def updates(self) -> Iterator[JobRecord]:
+        """Yield the job as it stands, then at each change, until it is final."""
+        app, thread = self._sync._elsewhere.open()
+        followed = JobHandle(app, self.id).updates()
+
+        async def following() -> JobRecord | None:
+            return await anext(followed, None)
+
+        try:
+            while (record := thread.wait(following())) is not None:
+                yield record
+        finally:
+            thread.wait(followed.aclose())
+
+    def result(self, timeout: float | timedelta | None = None) -> Any:
+        """Wait until the job is final and return its output, or raise JobFailed."""
+        return self._sync._elsewhere.wait(lambda app: JobHandle(app, self.id).result(timeout))
+
+    def cancel(self, reason: str | None = None) -> "SyncHandle":
+        """Ask a worker to cancel the job; returns the handle of that request."""
+        return self._sync.cancel(self.id, reason=reason)
+
+    def __repr__(self) -> str:
+        return f"<forge.SyncHandle {self.id}>"

@@ -1,0 +1,53 @@
+"""Wake-ups after dispatch: debounced, on a connection of their own, never inside a transaction."""
+
+import asyncio
+
+from forge.core.errors import ForgeError
+from forge.store.database import Database
+from forge.store.link import Link
+from forge.store.notify import WAKE, send
+
+# A notification takes a lock that all notifying commits share: one speaks for many dispatches.
+APART = 0.005
+# A caller's own transaction commits when it likes: a few later looks find what it brought.
+AFTER_THE_CALLERS_COMMIT = (0.02, 0.2)
+
+
+class Waker:
+    """Tells idle workers to look, at once for the first dispatch and then at most every few ms."""
+
+    def __init__(self, database: Database) -> None:
+        self._link: Link = database.link(timeout=5)
+        self._task: asyncio.Task[None] | None = None
+        self._wanted = False
+        self._timers: list[asyncio.TimerHandle] = []
+
+    def wake(self) -> None:
+        """Something was committed."""
+        self._wanted = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._send())
+
+    def wake_later(self) -> None:
+        """Something will be committed, by somebody else, soon."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        self._timers = [timer for timer in self._timers if timer.when() > now]
+        if len(self._timers) < len(AFTER_THE_CALLERS_COMMIT):
+            self._timers = [loop.call_later(delay, self.wake) for delay in AFTER_THE_CALLERS_COMMIT]
+
+    async def close(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        if self._task is not None:
+            await self._task
+        await self._link.close()
+
+    async def _send(self) -> None:
+        while self._wanted:
+            self._wanted = False
+            try:
+                await self._link.run(send(WAKE))
+            except ForgeError:
+                return  # it was only a hint: the workers' poll finds the row
+            await asyncio.sleep(APART)
