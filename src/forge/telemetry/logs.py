@@ -1,0 +1,143 @@
+"""Logging as a listener: one structured record per attempt, and what its worker went through."""
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+from forge.core.event import (
+    AttemptEnded,
+    AttemptRefused,
+    AttemptStopped,
+    Event,
+    Events,
+    JobsRescued,
+    WorkerNotice,
+)
+from forge.core.job import Job
+from forge.core.lifecycle import Status
+from forge.core.outcome import Completion, Crashed, Expired, Outcome, Raised, Released, Snoozed
+
+logger = logging.getLogger("forge")
+
+
+def log_events(events: Events) -> None:
+    """Log what happens from now on; where nothing would be written, nothing is listened to."""
+    if logger.isEnabledFor(logging.CRITICAL):
+        events.listeners.append(LogListener())
+
+
+class LogListener:
+    """Writes each event to the logger `forge`."""
+
+    def __init__(self) -> None:
+        # Asked once: most attempts succeed, and one that is not logged should cost nothing.
+        self._logs_success = logger.isEnabledFor(logging.INFO)
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case AttemptEnded():
+                if self._logs_success or not isinstance(event.ack, Completion):
+                    _log_attempt(event)
+            case AttemptStopped(job, seconds):
+                fields = _fields(job, seconds, "stopped", _NOT_ITS_OWN, None)
+                logger.warning("%s %s stopped: %s", job.type, job.id, _NOT_ITS_OWN, extra=fields)
+            case AttemptRefused(job_id, lease, act):
+                late = "its %s of %s (lease %d) came too late and changed nothing"
+                logger.warning(late, act, job_id, lease, extra={"job_id": job_id, "lease": lease})
+            case JobsRescued(job_ids, workers):
+                dead = ", ".join(map(str, workers))
+                logger.warning("took back %d jobs of dead workers (%s)", len(job_ids), dead)
+            case WorkerNotice(level, message, detail):
+                shown = "".join(f"; {name}: {value}" for name, value in detail.items())
+                logger.log(_LEVELS.get(level, logging.WARNING), "%s%s", message, shown)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line, with the fields of the record by their names."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        written = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        written |= {k: v for k, v in record.__dict__.items() if k not in _ORDINARY}
+        if record.exc_info:
+            written["exception"] = self.formatException(record.exc_info)
+        return json.dumps(written, default=str, ensure_ascii=False)
+
+
+TEXT_FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
+_NOT_ITS_OWN = "its job was cancelled, or is another's by now"
+_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_ORDINARY = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"}
+
+
+def _log_attempt(event: AttemptEnded) -> None:
+    job, ack = event.job, event.ack
+    status = Status.COMPLETED if isinstance(ack, Completion) else ack.status
+    outcome, error = _outcome(event.outcome, status), _error(event.outcome)
+    level = _level(event.outcome, status)
+    if not logger.isEnabledFor(level):
+        return
+    logger.log(
+        level,
+        "%s %s %s in %.3f s, attempt %d of %d%s",
+        job.type,
+        job.id,
+        outcome,
+        event.seconds,
+        job.attempt,
+        job.max_attempts,
+        f": {error}" if error else "",
+        extra=_fields(job, event.seconds, outcome, error, status),
+    )
+
+
+def _fields(
+    job: Job, seconds: float, outcome: str, error: str | None, status: Status | None
+) -> dict[str, Any]:
+    return {
+        "job_id": job.id,
+        "job_type": job.type,
+        "attempt": job.attempt,
+        "duration": round(seconds, 6),
+        "outcome": outcome,
+        "error": error,
+        "retries": job.attempt - 1,
+        "state": None if status is None else str(status.state),
+        "tenant_id": job.tenant_id,
+        "correlation_id": job.correlation_id,
+    }
+
+
+def _outcome(outcome: Outcome, status: Status) -> str:
+    match outcome:
+        case Snoozed():
+            return "snoozed"
+        case Released():
+            return "released"
+        case Expired():
+            return "expired"
+        case Crashed():
+            return "crashed"
+    return str(status)
+
+
+def _error(outcome: Outcome) -> str | None:
+    match outcome:
+        case Raised(failure):
+            return f"{failure.exception}: {failure.message}"[:500]
+        case Crashed(how):
+            return f"its process died: {how}"
+        case Expired():
+            return "expired before it could run"
+    return None
+
+
+def _level(outcome: Outcome, status: Status) -> int:
+    if status in (Status.FAILED, Status.DEAD_LETTER):
+        return logging.ERROR
+    return logging.WARNING if isinstance(outcome, Raised | Crashed) else logging.INFO

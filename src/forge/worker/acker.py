@@ -1,0 +1,172 @@
+"""Acks: what attempts came to, written in batches, each fenced by its lease."""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+from forge.core.errors import DatabaseUnavailable, StatementRefused
+from forge.core.event import AttemptRefused, Events
+from forge.core.job import Job
+from forge.core.lifecycle import Status
+from forge.core.outcome import Ack, Completion, Settlement
+from forge.store import jobs
+from forge.store.jobs import Note
+from forge.store.link import Link
+from forge.store.statement import Statement
+
+# One statement's worth: larger ones hold locks longer and gain nothing.
+MOST_AT_ONCE = 1000
+
+
+class Acker:
+    """Writes whatever came in since its last write, at once when it is idle."""
+
+    def __init__(
+        self, link: Link, events: Events, changed: Callable[[Sequence[UUID]], None]
+    ) -> None:
+        self._link = link
+        self._events = events
+        self._changed = changed
+        self._starts: list[Job] = []
+        self._notes: list[Note] = []
+        self._completions: list[Completion] = []
+        self._settlements: list[Settlement] = []
+        self._work = asyncio.Event()
+        self._writing = 0
+        self.refused: Callable[[UUID, int], None] = lambda job_id, lease: None
+        self.written: Callable[[], None] = lambda: None
+
+    @property
+    def unwritten(self) -> int:
+        """How many ends of attempts are not in the database yet."""
+        return len(self._completions) + len(self._settlements) + self._writing
+
+    def start(self, job: Job) -> None:
+        """A job that waited in this worker has begun."""
+        self._starts.append(job)
+        self._work.set()
+
+    def ack(self, ack: Ack, last_note: Note | None) -> None:
+        """An attempt has ended; what it noted last is written with it."""
+        if last_note is not None:
+            self._notes.append(last_note)
+        if isinstance(ack, Completion):
+            self._completions.append(ack)
+        else:
+            self._settlements.append(ack)
+        self._work.set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Write until told to stop and nothing is left."""
+        while not stop.is_set() or self.unwritten:
+            await self._work.wait()
+            self._work.clear()
+            while self._starts or self.unwritten:
+                await self._flush()
+
+    def wake(self) -> None:
+        self._work.set()
+
+    async def _flush(self) -> None:
+        starts, self._starts = self._starts, []
+        notes, self._notes = self._notes, []
+        done, self._completions = _split(self._completions)
+        ended, self._settlements = _split(self._settlements)
+        self._writing = len(done) + len(ended)
+        if starts:
+            await self._write(jobs.start, starts, "start")
+        if notes:
+            await self._write(jobs.note, notes, "note")
+        if done:
+            await self._write(jobs.complete, done, "complete")
+        if ended:
+            await self._write(jobs.settle, ended, "settle")
+        self._writing = 0
+        self.written()
+        if done or ended:
+            self._changed([ack.id for ack in (*done, *ended)])
+
+    async def _write(
+        self, statement: Callable[[list[Any]], Statement[list[UUID]]], entries: list[Any], act: str
+    ) -> None:
+        pause = 0.05
+        is_again = False
+        while True:
+            try:
+                accepted = await self._link.run(statement(entries))
+                break
+            except DatabaseUnavailable as error:
+                self._events.notice("warning", "acks wait for the database", error=str(error))
+                await asyncio.sleep(pause * random.uniform(0.5, 1.5))
+                pause = min(pause * 2, 5)
+                is_again = True
+            except StatementRefused as error:
+                await self._write_apart(statement, entries, act, error)
+                return
+        if len(accepted) < len(entries):
+            await self._account_for(set(accepted), entries, act, is_again)
+
+    async def _write_apart(
+        self,
+        statement: Callable[[list[Any]], Statement[list[UUID]]],
+        entries: list[Any],
+        act: str,
+        error: StatementRefused,
+    ) -> None:
+        """Let one entry that the database cannot take not hold up the others."""
+        if len(entries) > 1:
+            for entry in entries:
+                await self._write(statement, [entry], act)
+            return
+        entry = entries[0]
+        self._events.notice("error", f"{act} was refused", job_id=str(entry.id), error=str(error))
+        if isinstance(entry, Completion):
+            self._settlements.append(_unstorable(entry, str(error)))
+        elif isinstance(entry, Settlement) and entry.trace is not None:
+            self._settlements.append(
+                entry._replace(trace=None, message=f"unstorable: {error}"[:500])
+            )
+
+    async def _account_for(
+        self, accepted: set[UUID], entries: list[Any], act: str, is_again: bool
+    ) -> None:
+        missed = [entry for entry in entries if entry.id not in accepted]
+        done_before: set[UUID] = set()
+        if is_again:
+            done_before = await self._written_before(missed, act)
+        for entry in missed:
+            if entry.id not in done_before:
+                self._events.emit(AttemptRefused(entry.id, entry.lease, act))
+                self.refused(entry.id, entry.lease)
+
+    async def _written_before(self, missed: list[Any], act: str) -> set[UUID]:
+        """Tell acks whose first try was committed, its answer lost, from those that came late."""
+        found = await self._link.run(jobs.standing([entry.id for entry in missed]))
+        stands = {row["id"]: (row["lease"], row["status"]) for row in found}
+        return {e.id for e in missed if stands.get(e.id) == (e.lease, _status_after(e, act))}
+
+
+def _status_after(entry: Any, act: str) -> str:
+    if isinstance(entry, Settlement):
+        return entry.status
+    return Status.COMPLETED if act == "complete" else Status.RUNNING
+
+
+def _unstorable(completion: Completion, error: str) -> Settlement:
+    return Settlement(
+        completion.id,
+        completion.lease,
+        "running",
+        Status.RETRY,
+        delay=60,
+        exception="forge.UnstorableOutput",
+        message=f"the database refused the output: {error}",
+        trace="",
+        outcome="retry",
+    )
+
+
+def _split(waiting: list[Any]) -> tuple[list[Any], list[Any]]:
+    return waiting[:MOST_AT_ONCE], waiting[MOST_AT_ONCE:]

@@ -1,0 +1,51 @@
+"""One try at a job, from the moment a slot takes it until its slot is free again."""
+
+import asyncio
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from forge.core.job import Job
+from forge.registry import JobDefinition
+
+if TYPE_CHECKING:
+    from forge.worker.context import JobContext
+
+
+class Stop(Enum):
+    """Why an attempt is asked to stop before it is done."""
+
+    TIMEOUT = "it ran longer than its timeout"
+    CANCELLED = "its job was cancelled, or is another's by now"
+    RELEASED = "the worker stops"
+
+
+class Attempt:
+    """A running handler and what is known of it."""
+
+    __slots__ = ("began", "context", "deadline", "definition", "interrupt", "job", "stop", "task")
+
+    def __init__(self, job: Job, definition: JobDefinition[Any, Any]) -> None:
+        self.job = job
+        self.definition = definition
+        self.began = 0.0
+        self.deadline = float("inf")
+        self.stop: Stop | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.context: JobContext
+        # How to stop code that the event loop cannot cancel: a thread, or a child process.
+        self.interrupt: Any = None
+
+    def begin(self, now: float) -> None:
+        """Start the clock: what waited for the loop until now has not run yet."""
+        timeout = self.job.timeout
+        seconds = timeout.total_seconds() if timeout else self.definition.timeout_seconds
+        self.began = now
+        self.deadline = now + seconds
+
+    def ask_to_stop(self, why: Stop) -> None:
+        """Ask the handler to stop; the first reason stays, asking again does no harm."""
+        self.stop = self.stop or why
+        if self.interrupt is not None:
+            self.interrupt(self.stop)
+        elif self.task is not None:
+            self.task.cancel()

@@ -1,0 +1,198 @@
+"""A process that runs one handler at a time for a worker: `python -m forge.worker.child FD`."""
+
+import asyncio
+import ctypes
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Awaitable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, TypeVar
+from uuid import UUID
+
+import httpx
+
+from forge.app import Forge
+from forge.classify import Classifier
+from forge.core.errors import ForgeError
+from forge.core.job import Job
+from forge.core.payload import encode
+from forge.core.signals import Snooze
+from forge.registry import JobDefinition
+from forge.store import jobs
+from forge.store.database import Database, Pool
+from forge.store.jobs import Note
+from forge.store.statement import Statement
+from forge.worker.context import JobContext
+
+T = TypeVar("T")
+NOTE_INTERVAL = 0.05
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Serve orders until the worker hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _die_with_parent()
+    channel = Channel(socket.socket(fileno=int(sys.argv[1])))
+    while (order := channel.receive()) is not None:
+        asyncio.run(_serve(channel, order))
+
+
+class Channel:
+    """Lines of JSON to and from the worker."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._lines = connection.makefile("rb")
+        self._lock = threading.Lock()
+
+    def receive(self) -> dict[str, Any] | None:
+        line = self._lines.readline()
+        return json.loads(line) if line else None
+
+    def send(self, message: dict[str, Any]) -> None:
+        with self._lock:
+            self._connection.sendall(json.dumps(message).encode() + b"\n")
+
+
+class InChild:
+    """Surroundings of a handler in a child process."""
+
+    def __init__(self, channel: Channel, database: Database, pool: "Pool[Any]") -> None:
+        self._channel = channel
+        self._database = database
+        self._sent_at = 0.0
+        self.pool = pool
+        self.http = httpx.AsyncClient()
+
+    def noted(self, context: JobContext) -> None:
+        if time.monotonic() - self._sent_at >= NOTE_INTERVAL:
+            self._sent_at = time.monotonic()
+            self._channel.send({"note": take_note(context)})
+
+    def heartbeat(self, context: JobContext) -> Awaitable[None]:
+        return self._beat(context)
+
+    async def _beat(self, context: JobContext) -> None:
+        note = Note(context.job_id, context.lease, None, None, None)
+        if not await self._database.run(jobs.note([note])):
+            raise context.stale("heartbeat")
+
+    async def run(self, statement: Statement[T]) -> T:
+        return await self._database.run(statement)
+
+
+def take_note(context: JobContext) -> dict[str, Any] | None:
+    """Take what is not written yet, for the worker to write."""
+    note, context.note = context.note, None
+    if note is None:
+        return None
+    return {"percent": note.percent, "message": note.message, "checkpoint": note.checkpoint}
+
+
+async def _serve(channel: Channel, order: dict[str, Any]) -> None:
+    database = Database(order["database_url"], pool_size=4)
+    around = InChild(channel, database, await database.users())
+    context = JobContext(_job(order["job"]), around)
+    answer = await _answer(order, context)
+    await around.http.aclose()
+    await database.close()
+    channel.send(answer | {"note": take_note(context) or {}})
+
+
+async def _answer(order: dict[str, Any], context: JobContext) -> dict[str, Any]:
+    classifier = Classifier()
+    try:
+        definition = _find(order)
+        if definition.app is not None:
+            classifier = definition.app.classifier
+        output = await _call(definition, context, order["job"]["input"])
+        text = (
+            None
+            if output is None
+            else encode(output, what="the output", limit=order["output_limit"])
+        )
+        if context.completed and text is not None:
+            await context.run(jobs.add_output(context.job_id, context.lease, text))
+        return {"outcome": "settled" if context.completed else "returned", "output": text}
+    except Snooze as snooze:
+        return {"outcome": "snoozed", "delay": snooze.delay.total_seconds()}
+    except BaseException as error:
+        if context.completed:
+            return {"outcome": "settled"}
+        failure = classifier.failure(error)._asdict()
+        if failure["retry_after"] is not None:
+            failure["retry_after"] = failure["retry_after"].total_seconds()
+        return {"outcome": "raised", "failure": failure}
+
+
+async def _call(definition: JobDefinition[Any, Any], context: JobContext, text: str) -> Any:
+    args = (context, definition.decode(text)) if definition.takes_input else (context,)
+    invoke = partial(definition.handler, *args)
+    if not asyncio.iscoroutinefunction(definition.handler):
+        invoke = partial(_in_this_thread, invoke)
+    middlewares = definition.app.middlewares if isinstance(definition.app, Forge) else []
+    for wrap in reversed(middlewares):
+        invoke = partial(wrap, context, invoke)
+    return await invoke()
+
+
+async def _in_this_thread(call: Any) -> Any:
+    return call()
+
+
+def _find(order: dict[str, Any]) -> JobDefinition[Any, Any]:
+    """Find a handler by the place where it was defined."""
+    name, place = order["name"], f"{order['module']}.{order['qualname']}"
+    try:
+        if order["module"] == "__main__":
+            found: Any = runpy.run_path(order["main"], run_name="__forge_child__")
+            found = found[order["qualname"]]
+        else:
+            found = importlib.import_module(order["module"])
+            for step in order["qualname"].split("."):
+                found = getattr(found, step)
+    except (ImportError, AttributeError, KeyError, TypeError, OSError) as error:
+        raise ForgeError(
+            f"a child process cannot find {name} as {place} ({error}); define the job at the top "
+            "level of a module that can be imported"
+        ) from error
+    if not isinstance(found, JobDefinition):
+        raise ForgeError(
+            f"{place} is not the job {name}; leave the decorated function in its place"
+        )
+    return found
+
+
+def _job(fields: dict[str, Any]) -> Job:
+    timeout, correlation = fields["timeout"], fields["correlation_id"]
+    return Job(
+        **fields
+        | {
+            "id": UUID(fields["id"]),
+            "scheduled_at": datetime.fromisoformat(fields["scheduled_at"]),
+            "timeout": None if timeout is None else timedelta(seconds=timeout),
+            "correlation_id": None if correlation is None else UUID(correlation),
+        }
+    )
+
+
+def _die_with_parent() -> None:
+    """A worker that was killed cannot end its children; the kernel can."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() == 1:
+        sys.exit("the worker is gone")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""Claims: as many jobs as there is room for, from where the work stands, when there is any."""
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from forge.core.errors import DatabaseUnavailable
+from forge.core.event import Events
+from forge.core.job import Job
+from forge.core.lanes import Lanes
+from forge.requests import QUEUE, REQUESTS
+from forge.store import jobs
+from forge.store.jobs import Lane, Place
+from forge.store.link import Link
+from forge.store.waiting import within
+from forge.store.workers import Registration
+from forge.worker.acker import Acker
+from forge.worker.runner import Runner
+
+# Jobs are fetched ahead only as long as they would wait no longer than this for a slot.
+LONGEST_WAIT = 0.1
+# Where handlers take less than a trip to the database, the next jobs are fetched while these run,
+# and as running: by the time the answer is here, slots are free.
+IN_NO_TIME = 0.005
+
+
+class Claimer:
+    """Keeps the slots filled."""
+
+    def __init__(
+        self,
+        link: Link,
+        worker: Registration,
+        runner: Runner,
+        acker: Acker,
+        events: Events,
+        *,
+        batch_size: int,
+        poll: Callable[[], float],
+    ) -> None:
+        self._link = link
+        self._worker = worker
+        self._runner = runner
+        self._acker = acker
+        self._events = events
+        self._batch_size = batch_size
+        self._poll = poll
+        self._slots = worker.max_concurrent
+        self._lanes = Lanes(self._serves)
+        self._lane_of: dict[tuple[Any, ...], int] = {}
+        self._changed = asyncio.Event()
+        self._ahead: deque[tuple[Job, float, bool]] = deque()
+        self._loop = asyncio.get_running_loop()
+        self.lost_a_claim = False
+        self.stopped = asyncio.Event()
+
+    def hint(self) -> None:
+        """Something new may have come."""
+        self._lanes.hint(self._loop.time())
+        self._changed.set()
+
+    def look_again(self) -> None:
+        """There may be room where there was none."""
+        self._changed.set()
+
+    def slot_freed(self) -> None:
+        """A slot is free: what was fetched ahead takes it at once."""
+        if self._ahead and not self.stopped.is_set():
+            job, _, is_started = self._ahead.popleft()
+            if not is_started:
+                self._acker.start(job)
+            self._runner.start(job)
+        self._changed.set()
+
+    @property
+    def held(self) -> list[Job]:
+        """The jobs that wait here for a slot."""
+        return [job for job, *_ in self._ahead]
+
+    def give_up(self, job_id: UUID) -> None:
+        """Forget a waiting job that is no longer this worker's."""
+        self._ahead = deque(entry for entry in self._ahead if entry[0].id != job_id)
+
+    def overdue(self) -> list[Job]:
+        """Take out the jobs that have waited here too long: somebody else may have room."""
+        latest = self._loop.time() - 5 * LONGEST_WAIT
+        taken = [job for job, since, _ in self._ahead if since <= latest or self.stopped.is_set()]
+        self._ahead = deque(entry for entry in self._ahead if entry[0] not in taken)
+        return taken
+
+    async def run(self) -> None:
+        """Claim until told to stop."""
+        pause = self._poll()
+        while not self.stopped.is_set():
+            self._changed.clear()
+            try:
+                if not await self._claim_once():
+                    await within(self._changed, self._idle_for())
+                pause = self._poll()
+            except DatabaseUnavailable as error:
+                self.lost_a_claim = True
+                self._events.notice("warning", "claims wait for the database", error=str(error))
+                await within(self.stopped, pause * random.uniform(0.5, 1.5))
+                pause = min(pause * 2, 5)
+
+    def stop(self) -> None:
+        """Claim nothing more."""
+        self.stopped.set()
+        self._changed.set()
+
+    async def _claim_once(self) -> bool:
+        """Fill what room there is; False when there is none, or nothing to do."""
+        room, start = self._room()
+        if room <= 0 or self._acker.unwritten > 2 * self._slots + self._batch_size:
+            return False
+        if self._lanes.survey_is_due(self._loop.time()):
+            await self._survey()
+        asked = self._lanes.next()
+        if not asked:
+            return False
+        limit = min(room, self._batch_size)
+        places = [Place(*place) for place in asked]
+        worker = self._worker
+        taken = await self._link.run(
+            jobs.claim(places, limit, start=start, worker=worker.id, incarnation=worker.incarnation)
+        )
+        self._lanes.took(asked, taken, limit, self._lane_of_job)
+        self._take(taken, start)
+        return True
+
+    def _take(self, taken: list[Job], start: bool) -> None:
+        if len(taken) > 1:
+            taken.sort(key=_order)
+        room = self._slots - len(self._runner.running) if start else 0
+        for job in taken[:room]:
+            self._runner.start(job)
+        now = self._loop.time()
+        self._ahead.extend((job, now, start) for job in taken[room:])
+
+    async def _survey(self) -> None:
+        began = time.perf_counter()
+        found = await self._link.run(jobs.survey())
+        self._lanes.surveyed(found, self._loop.time(), time.perf_counter() - began)
+        self._lane_of = {
+            (lane.job_type, lane.queue, lane.worker_capability, 100 - lane.urgency): lane.lane
+            for lane in found
+        }
+
+    def _room(self) -> tuple[int, bool]:
+        """How many jobs there is room for, and whether they start at once."""
+        free = self._slots - len(self._runner.running)
+        wait = self._runner.mean_seconds * self._batch_size / self._slots
+        if wait < IN_NO_TIME:
+            return (self._batch_size if free >= len(self._ahead) else 0), True
+        if free > 0:
+            return free, True
+        return (self._batch_size - len(self._ahead) if wait < LONGEST_WAIT else 0), False
+
+    def _idle_for(self) -> float:
+        pause = self._poll() * random.uniform(0.9, 1.1)
+        if self._lanes.next_due is not None:
+            pause = min(pause, max(self._lanes.next_due - self._loop.time(), 0.001))
+        return pause
+
+    def _serves(self, lane: Any) -> bool:
+        return serves(self._worker, lane)
+
+    def _lane_of_job(self, job: Any) -> int:
+        return self._lane_of[(job.type, job.queue, job.worker_capability, job.priority)]
+
+
+def serves(worker: Registration, lane: Lane) -> bool:
+    """Whether a worker may take the jobs of a lane."""
+    if lane.queue == QUEUE:
+        return lane.job_type in REQUESTS
+    return (
+        lane.job_type in worker.job_types
+        and (worker.queues is None or lane.queue in worker.queues)
+        and (lane.worker_capability is None or lane.worker_capability in worker.capabilities)
+    )
+
+
+def _order(job: Job) -> tuple[Any, ...]:
+    return -job.priority, job.scheduled_at, job.id

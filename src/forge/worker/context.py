@@ -1,0 +1,166 @@
+"""What a handler is given: who it is, and what it may do besides its own work."""
+
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from uuid import UUID
+
+from forge.core.errors import StaleAttempt
+from forge.core.job import Job
+from forge.core.outcome import Completion
+from forge.core.payload import decode, encode
+from forge.store import jobs
+from forge.store.jobs import Note
+from forge.store.statement import Statement
+
+if TYPE_CHECKING:
+    from forge.store.database import Connection, Pool
+
+T = TypeVar("T")
+CHECKPOINT_LIMIT = 65_536
+
+
+class Surroundings(Protocol):
+    """What a context needs of whatever runs it: the worker's loop, a thread, a child process."""
+
+    def noted(self, context: "JobContext") -> None:
+        """Write the context's note down before long."""
+
+    def heartbeat(self, context: "JobContext") -> Awaitable[None]:
+        """Say that the attempt lives, or raise StaleAttempt."""
+
+    async def run(self, statement: Statement[T]) -> T:
+        """Run one statement."""
+
+    @property
+    def pool(self) -> "Pool[Any]":
+        """The handlers' own connection pool."""
+
+    @property
+    def http(self) -> Any:
+        """The handlers' HTTP client: an httpx.AsyncClient, in threads an httpx.Client."""
+
+
+class JobContext:
+    """The job at hand."""
+
+    __slots__ = ("_around", "_checkpoint", "_job", "cancelled", "completed", "lived_at", "note")
+
+    def __init__(self, job: Job, around: Surroundings) -> None:
+        self._job = job
+        self._around = around
+        self._checkpoint = job.checkpoint
+        # What is not written yet, and when the last sign of life was.
+        self.note: Note | None = None
+        self.lived_at = 0.0
+        # Whether the job was taken from this attempt, and whether the handler completed it itself.
+        self.cancelled = False
+        self.completed = False
+
+    @property
+    def job_id(self) -> UUID:
+        return self._job.id
+
+    @property
+    def lease(self) -> int:
+        """The number of this claim: `(job_id, lease)` is the fence."""
+        return self._job.lease
+
+    @property
+    def job_type(self) -> str:
+        return self._job.type
+
+    @property
+    def attempt(self) -> int:
+        """Which try this is; the first is 1."""
+        return self._job.attempt
+
+    @property
+    def max_attempts(self) -> int:
+        return self._job.max_attempts
+
+    @property
+    def tenant_id(self) -> int | None:
+        return self._job.tenant_id
+
+    @property
+    def correlation_id(self) -> UUID | None:
+        return self._job.correlation_id
+
+    @property
+    def auth(self) -> dict[str, Any] | None:
+        """Who dispatched the job."""
+        return None if self._job.auth is None else decode(self._job.auth)
+
+    @property
+    def is_retry(self) -> bool:
+        return self._job.attempt > 1
+
+    @property
+    def is_last_attempt(self) -> bool:
+        return not self._job.has_attempts
+
+    @property
+    def http(self) -> Any:
+        """An HTTP client whose errors are classified; in threads an httpx.Client."""
+        return self._around.http
+
+    @property
+    def db(self) -> "Pool[Any]":
+        """The handlers' connection pool: `async with ctx.db.acquire() as conn`."""
+        return self._around.pool
+
+    @property
+    def checkpoint(self) -> Any:
+        """A small value that the next attempt finds, should this one fail."""
+        return None if self._checkpoint is None else decode(self._checkpoint)
+
+    @checkpoint.setter
+    def checkpoint(self, value: Any) -> None:
+        text = encode(value, what="the checkpoint", limit=CHECKPOINT_LIMIT)
+        self._checkpoint = text
+        self._note(checkpoint=text)
+
+    def progress(self, percent: float, message: str | None = None) -> None:
+        """Say how far the job is, in percent; cheap enough to call in every loop."""
+        text = None if message is None else _storable(str(message))
+        self._note(percent=max(0, min(100, int(percent))), message=text)
+
+    def heartbeat(self) -> Awaitable[None]:
+        """Say that the job lives; raises StaleAttempt when it is no longer this attempt's.
+
+        In a thread it is called without `await`.
+        """
+        return self._around.heartbeat(self)
+
+    @asynccontextmanager
+    async def complete_in_transaction(self, output: Any = None) -> AsyncIterator["Connection[Any]"]:
+        """Commit the handler's own writes and the completion together, or neither."""
+        text = None if output is None else encode(output, what="the output")
+        async with self.db.acquire() as conn, conn.transaction():
+            yield conn
+            done = jobs.complete([Completion(self._job.id, self._job.lease, text)])
+            if not done.read(await conn.fetch(done.sql, *done.args)):
+                raise self.stale("complete_in_transaction")
+        self.completed = True
+
+    async def run(self, statement: Statement[T]) -> T:
+        """Run one of Forge's own statements."""
+        return await self._around.run(statement)
+
+    def _note(self, **changes: Any) -> None:
+        was_waiting = self.note is not None
+        note = self.note or Note(self._job.id, self._job.lease, None, None, None)
+        self.note = note._replace(**{k: v for k, v in changes.items() if v is not None})
+        if not was_waiting:
+            self._around.noted(self)
+
+    def stale(self, act: str) -> StaleAttempt:
+        return StaleAttempt(
+            f"{act} of job {self._job.id} was refused: lease {self._job.lease} is over, the job "
+            "was cancelled or given to another worker; stop here, nothing of this attempt counts"
+        )
+
+
+def _storable(message: str) -> str:
+    return message.replace("\0", "").encode("utf-8", "replace").decode()[:1000]

@@ -1,0 +1,147 @@
+"""Heartbeats from a thread of their own, so that a handler that blocks the loop is not taken for
+dead; and the rescue of jobs whose workers are."""
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+from uuid import UUID
+
+from forge.core.errors import ForgeError, StatementRefused
+from forge.core.event import Events, JobsRescued
+from forge.store import jobs, workers
+from forge.store.database import Database
+from forge.store.link import Link
+from forge.store.notify import WAKE, send, worker_channel
+from forge.store.waiting import within
+from forge.store.workers import Beat, Registration
+
+BATCH = 1000
+
+
+class Pace(NamedTuple):
+    """How often a heart beats, and when one is taken for dead, in seconds."""
+
+    interval: float
+    dead_after: float
+    stale_after: float
+
+
+class Heart:
+    """Says that this worker lives, and takes back the jobs of those that do not."""
+
+    def __init__(
+        self,
+        database: Database,
+        worker: Registration,
+        pace: Pace,
+        events: Events,
+        on_beat: Callable[[Beat], None],
+    ) -> None:
+        self._database = database
+        self._worker = worker
+        self._pace = pace
+        self._events = events
+        self._on_beat = on_beat
+        self._thread = threading.Thread(target=self._run, name="forge-heart", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._steady_since: float | None = None
+        self._last_beat = 0.0
+        self._next_search = 0.0
+        self._unknown: dict[UUID, float] = {}
+        self.running = 0
+        self.draining = False
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop beating; returns when the thread has ended."""
+        if self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        asyncio.run(self._beat_on())
+
+    async def _beat_on(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        link = self._database.link(timeout=max(self._pace.dead_after, 1))
+        pause = 0.0
+        while not await within(self._stop, pause):
+            pause = self._pace.interval * random.uniform(0.9, 1.0)
+            try:
+                await self._beat(link)
+            except ForgeError as error:
+                self._steady_since = None
+                pause = min(pause, 0.5)
+                self._events.notice("warning", "a heartbeat was lost", error=str(error))
+            except Exception as error:
+                self._steady_since = None
+                self._events.notice("error", "a heartbeat failed", error=repr(error))
+        await link.close()
+
+    async def _beat(self, link: Link) -> None:
+        beat = await link.run(
+            workers.beat(
+                self._worker,
+                running=self.running,
+                draining=self.draining,
+                dead_after=self._pace.dead_after,
+                channel=worker_channel(self._worker.id),
+            )
+        )
+        now = time.monotonic()
+        if self._steady_since is None or now - self._last_beat > self._pace.dead_after / 2:
+            self._steady_since = now
+        self._last_beat = now
+        self._on_beat(beat)
+        # Only who has itself been heard of all the while may judge: after an outage of the database
+        # everybody's last heartbeat is old, and nobody is dead.
+        if now - self._steady_since >= self._pace.dead_after:
+            await self._rescue(link, beat.dead, now)
+
+    async def _rescue(self, link: Link, dead: list[UUID], now: float) -> None:
+        owners = [*dead, *await self._gone(link, now)]
+        if owners:
+            await rescue(link, owners, self._pace.dead_after, self._pace.stale_after, self._events)
+        if dead:
+            await link.run(workers.bury(dead, self._pace.dead_after * 10))
+
+    async def _gone(self, link: Link, now: float) -> list[UUID]:
+        """Find owners that have had no row for a while: a living one makes its row again."""
+        if now < self._next_search and not self._unknown:
+            return []
+        self._next_search = now + min(max(self._pace.stale_after / 4, 1), 30)
+        found = await link.run(jobs.unknown_owners())
+        self._unknown = {owner: self._unknown.get(owner, now) for owner in found}
+        return [o for o, since in self._unknown.items() if now - since >= self._pace.dead_after]
+
+
+async def rescue(
+    link: Link, owners: list[UUID], dead_after: float, stale_after: float, events: Events
+) -> None:
+    """Take back every job of these owners, a batch at a time."""
+
+    async def take_back(only: list[UUID] | None) -> int:
+        found = await link.run(
+            jobs.rescue(owners, only, dead_after=dead_after, stale_after=stale_after, limit=BATCH)
+        )
+        if found:
+            ids = tuple(row["id"] for row in found)
+            events.emit(JobsRescued(ids, tuple({row["worker_id"] for row in found})))
+            await link.run(send(WAKE))
+        return len(found)
+
+    try:
+        while await take_back(None) == BATCH:
+            pass
+    except StatementRefused as error:
+        events.notice("error", "a rescue failed; its jobs are rescued one by one", error=str(error))
+        for job_id in await link.run(jobs.owned_by(owners)):
+            with suppress(StatementRefused):
+                await take_back([job_id])

@@ -1,0 +1,69 @@
+"""Comparing what this worker holds with what the database says it holds."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from forge.core.errors import ForgeError
+from forge.core.lifecycle import Status
+from forge.core.outcome import Settlement
+from forge.store import jobs
+from forge.store.link import Link
+from forge.store.workers import Registration
+from forge.worker.claimer import Claimer
+from forge.worker.runner import Runner
+
+
+class Reconciler:
+    """Finds jobs that were claimed in an answer that got lost, and those taken from this worker.
+
+    A job may be found on its way, just claimed or just settled: only what is found twice counts.
+    """
+
+    interval = 3.0
+
+    def __init__(
+        self,
+        link: Link,
+        worker: Registration,
+        runner: Runner,
+        claimer: Claimer,
+        let_go: Callable[[UUID, int], None],
+        is_unwritten: Callable[[], bool],
+    ) -> None:
+        self._link = link
+        self._worker = worker
+        self._runner = runner
+        self._claimer = claimer
+        self._let_go = let_go
+        self._is_unwritten = is_unwritten
+        self._suspicions: set[tuple[UUID, int, str]] = set()
+
+    async def reconcile(self) -> None:
+        """Look once; act on what the last look had found already."""
+        held = self._held()
+        if not held and not self._claimer.lost_a_claim and not self._suspicions:
+            return
+        was_lost, self._claimer.lost_a_claim = self._claimer.lost_a_claim, False
+        try:
+            found = await self._link.run(
+                jobs.reconcile(self._worker.id, self._worker.incarnation, held)
+            )
+        except ForgeError:
+            self._claimer.lost_a_claim |= was_lost
+            raise
+        findings = {(row["id"], row["lease"], row["finding"]) for row in found}
+        for job_id, lease, finding in findings & self._suspicions:
+            if finding == "taken":
+                self._let_go(job_id, lease)
+            elif not self._is_unwritten():
+                await self._give_back(job_id, lease)
+        self._suspicions = findings
+        self._claimer.lost_a_claim |= was_lost and bool(findings)
+
+    async def _give_back(self, job_id: UUID, lease: int) -> None:
+        lost = Settlement(job_id, lease, "claimed running", Status.PENDING, given_back=1)
+        await self._link.run(jobs.settle([lost]))
+
+    def _held(self) -> list[tuple[UUID, int]]:
+        running = [attempt.job for attempt in self._runner.running.values()]
+        return [(job.id, job.lease) for job in (*running, *self._claimer.held)]

@@ -1,0 +1,193 @@
+"""Running attempts: a job goes in, an outcome comes out, whatever its handler does."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from forge.app import Forge
+from forge.core.errors import TimedOut
+from forge.core.event import AttemptEnded, AttemptStopped
+from forge.core.job import Job
+from forge.core.outcome import (
+    Completion,
+    Expired,
+    Outcome,
+    Policy,
+    Raised,
+    Released,
+    Returned,
+    Settled,
+    Snoozed,
+    settle,
+)
+from forge.core.payload import encode
+from forge.core.signals import Snooze
+from forge.registry import JobDefinition
+from forge.store.jobs import add_output
+from forge.worker.acker import Acker
+from forge.worker.attempt import Attempt, Stop
+from forge.worker.children import Children
+from forge.worker.context import JobContext
+from forge.worker.notes import Notes
+from forge.worker.surroundings import InLoop
+from forge.worker.threads import run_in_thread
+
+
+class Runner:
+    """The slots of a worker and what runs in them."""
+
+    def __init__(
+        self,
+        app: Forge,
+        definitions: dict[str, JobDefinition[Any, Any]],
+        acker: Acker,
+        notes: Notes,
+        around: InLoop,
+        children: Children,
+        slot_freed: Callable[[], None],
+    ) -> None:
+        settings = app.config.worker
+        self._app = app
+        self._definitions = definitions
+        self._acker = acker
+        self._notes = notes
+        self._around = around
+        self._children = children
+        self._slot_freed = slot_freed
+        self._events = app.events
+        self._output_limit = app.config.payload.max_output
+        self._policies = {
+            name: Policy(definition.retry, definition.dead_letter, settings.crash_limit)
+            for name, definition in definitions.items()
+        }
+        self._middlewares = app.middlewares[::-1]
+        self._threads = ThreadPoolExecutor(settings.max_concurrent, "forge-handler")
+        self._loop = asyncio.get_running_loop()
+        self.running: dict[UUID, Attempt] = {}
+        self.mean_seconds = 1.0
+
+    def start(self, job: Job) -> None:
+        """Give a job its slot."""
+        attempt = Attempt(job, self._definitions[job.type])
+        around = self._around.in_threads if attempt.definition.kind == "thread" else self._around
+        attempt.context = JobContext(job, around)
+        self.running[job.id] = attempt
+        attempt.task = self._loop.create_task(self._attempt(attempt))
+
+    def stop_overdue(self) -> None:
+        """Ask every attempt that is past its timeout to stop, and again until it does."""
+        now = self._loop.time()
+        for attempt in list(self.running.values()):
+            if attempt.deadline <= now:
+                attempt.ask_to_stop(Stop.TIMEOUT)
+                attempt.deadline = now + 1
+
+    def let_go(self, job_id: UUID, lease: int) -> None:
+        """Stop an attempt whose job is no longer its own."""
+        attempt = self.running.get(job_id)
+        if attempt is not None and attempt.job.lease == lease:
+            attempt.context.cancelled = True
+            attempt.ask_to_stop(Stop.CANCELLED)
+
+    def policy_of(self, job: Job) -> Policy:
+        return self._policies[job.type]
+
+    def release_all(self) -> None:
+        """Stop everything: the worker ends now."""
+        for attempt in list(self.running.values()):
+            attempt.ask_to_stop(Stop.RELEASED)
+
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await self._children.close()
+
+    async def _attempt(self, attempt: Attempt) -> None:
+        attempt.begin(self._loop.time())
+        try:
+            outcome = await self._outcome(attempt)
+        except BaseException as error:
+            # A handler may raise anything, SystemExit and CancelledError included; none of it is
+            # the worker's.
+            outcome = self._failed(attempt, error)
+        self._end(attempt, outcome)
+
+    async def _outcome(self, attempt: Attempt) -> Outcome | Settled:
+        job, definition, context = attempt.job, attempt.definition, attempt.context
+        if job.expired:
+            return Expired()
+        if definition.kind == "process" or job.is_suspect:
+            return await self._children.run(attempt)
+        if definition.kind == "async" and not self._middlewares:
+            output = await definition.handler(*self._args(attempt))
+        else:
+            output = await self._call(attempt)
+        if attempt.stop is not None:
+            return self._failed(attempt, None)
+        if context.completed:
+            return await self._settled(attempt, output)
+        return Returned(None if output is None else self._encode(output))
+
+    async def _call(self, attempt: Attempt) -> Any:
+        invoke = partial(attempt.definition.handler, *self._args(attempt))
+        if attempt.definition.kind == "thread":
+            invoke = partial(run_in_thread, self._threads, attempt, invoke)
+        for wrap in self._middlewares:
+            invoke = partial(wrap, attempt.context, invoke)
+        return await invoke()
+
+    def _args(self, attempt: Attempt) -> tuple[Any, ...]:
+        if attempt.definition.takes_input:
+            return attempt.context, attempt.definition.decode(attempt.job.input)
+        return (attempt.context,)
+
+    async def _settled(self, attempt: Attempt, output: Any) -> Settled:
+        """The handler committed the completion itself; keep what it returned, too."""
+        if output is not None:
+            job = attempt.job
+            await self._around.run(add_output(job.id, job.lease, self._encode(output)))
+        return Settled()
+
+    def _encode(self, output: Any) -> str:
+        return encode(output, what="the output", limit=self._output_limit)
+
+    def _failed(self, attempt: Attempt, error: BaseException | None) -> Outcome | Settled:
+        if attempt.context.completed:
+            return Settled()
+        match attempt.stop:
+            case Stop.TIMEOUT:
+                error = TimedOut(f"it ran longer than its timeout of {self._timeout(attempt)}")
+            case Stop.CANCELLED:
+                return Settled()
+            case Stop.RELEASED:
+                return Released()
+        if isinstance(error, Snooze):
+            return Snoozed(error.delay)
+        assert error is not None
+        return Raised(self._app.classifier.failure(error))
+
+    def _timeout(self, attempt: Attempt) -> Any:
+        return attempt.job.timeout or attempt.definition.timeout
+
+    def _end(self, attempt: Attempt, outcome: Outcome | Settled) -> None:
+        job = attempt.job
+        note = self._notes.take(attempt.context) if attempt.context.note else None
+        seconds = self._loop.time() - attempt.began
+        self.mean_seconds += (seconds - self.mean_seconds) * 0.05
+        if not isinstance(outcome, Settled):
+            ack = settle(job, outcome, self._policies[job.type], random.random())
+            self._acker.ack(ack, note)
+            if self._events.listeners:
+                self._events.emit(AttemptEnded(job, outcome, ack, seconds))
+        elif attempt.stop is Stop.CANCELLED and not attempt.context.completed:
+            self._events.emit(AttemptStopped(job, seconds))
+        else:
+            done = Completion(job.id, job.lease, None)
+            self._events.emit(AttemptEnded(job, Returned(None), done, seconds))
+        # A worker taken for dead may have claimed its own former job again meanwhile.
+        if self.running.get(job.id) is attempt:
+            del self.running[job.id]
+        self._slot_freed()

@@ -1,0 +1,105 @@
+"""What contexts reach through: the worker's own loop, or a thread beside it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Generator
+from typing import Any, TypeVar
+
+import httpx
+
+from forge.core.errors import InvalidValue
+from forge.store.database import Pool
+from forge.store.jobs import Note
+from forge.store.link import Link
+from forge.store.statement import Statement
+from forge.worker.context import JobContext
+from forge.worker.notes import Notes
+
+T = TypeVar("T")
+# Signs of life closer together than this say nothing new.
+NEWS = 0.5
+
+
+class InLoop:
+    """Surroundings of `async def` handlers."""
+
+    def __init__(self, link: Link, notes: Notes, pool: "Pool[Any]") -> None:
+        self._link = link
+        self._notes = notes
+        self._pool = pool
+        self._http: httpx.AsyncClient | None = None
+        self.in_threads = InThreads(self, asyncio.get_running_loop())
+
+    def noted(self, context: JobContext) -> None:
+        self._notes.add(context)
+
+    async def heartbeat(self, context: JobContext) -> None:
+        if context.cancelled:
+            raise context.stale("heartbeat")
+        if time.monotonic() - context.lived_at < NEWS:
+            return
+        note = self._notes.take(context) or Note(context.job_id, context.lease, None, None, None)
+        if not await self._notes.write([note]):
+            raise context.stale("heartbeat")
+        context.lived_at = time.monotonic()
+
+    async def run(self, statement: Statement[T]) -> T:
+        return await self._link.run(statement)
+
+    @property
+    def pool(self) -> "Pool[Any]":
+        return self._pool
+
+    @property
+    def http(self) -> httpx.AsyncClient:
+        self._http = self._http or httpx.AsyncClient()
+        return self._http
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.aclose()
+        self.in_threads.close()
+
+
+class InThreads:
+    """Surroundings of plain functions: the same, reached from outside the loop."""
+
+    def __init__(self, loop_side: InLoop, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop_side = loop_side
+        self._loop = loop
+        self._http: httpx.Client | None = None
+
+    def noted(self, context: JobContext) -> None:
+        self._loop.call_soon_threadsafe(self._loop_side.noted, context)
+
+    def heartbeat(self, context: JobContext) -> Awaitable[None]:
+        beat = self._loop_side.heartbeat(context)
+        asyncio.run_coroutine_threadsafe(beat, self._loop).result()
+        return _Done()
+
+    async def run(self, statement: Statement[T]) -> T:
+        return await self._loop_side.run(statement)
+
+    @property
+    def pool(self) -> "Pool[Any]":
+        raise InvalidValue(
+            "ctx.db belongs to the event loop; in a plain function open a connection of your own, "
+            "or make the handler `async def`"
+        )
+
+    @property
+    def http(self) -> httpx.Client:
+        self._http = self._http or httpx.Client()
+        return self._http
+
+    def close(self) -> None:
+        if self._http is not None:
+            self._http.close()
+
+
+class _Done:
+    """Something to await that is over already."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        return
+        yield

@@ -1,0 +1,28 @@
+"""Telling those who watch: one notification for all that changed in a moment."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from forge.store.link import Link
+from forge.store.notify import CHANGES, MOST_IDS, changes_payload, send
+
+INTERVAL = 0.05
+
+
+class Teller:
+    """Gathers the ids of changed jobs and sends them together."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._changed: set[UUID] = set()
+
+    def changed(self, job_ids: Sequence[UUID]) -> None:
+        """Remember that these jobs changed; past a few hundred it matters no more which."""
+        if len(self._changed) <= MOST_IDS:
+            self._changed.update(job_ids)
+
+    async def tell(self) -> None:
+        """Send what has gathered."""
+        if self._changed:
+            changed, self._changed = self._changed, set()
+            await self._link.run(send(CHANGES, changes_payload(changed)))

@@ -1,0 +1,72 @@
+"""Handlers that are plain functions: each in a thread, asked to stop by an exception in it."""
+
+import asyncio
+import ctypes
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any
+
+from forge.core.errors import Cancelled, TimedOut
+from forge.worker.attempt import Attempt, Stop
+
+EXCEPTIONS: dict[Stop, type[Exception]] = {
+    Stop.TIMEOUT: TimedOut,
+    Stop.CANCELLED: Cancelled,
+    Stop.RELEASED: Cancelled,
+}
+
+
+async def run_in_thread(pool: ThreadPoolExecutor, attempt: Attempt, call: Callable[[], Any]) -> Any:
+    """Run a plain function; the slot stays taken until its thread has really ended."""
+    thread = _Thread()
+    attempt.interrupt = thread.interrupt
+    loop = asyncio.get_running_loop()
+    future = loop.run_in_executor(pool, copy_context().run, thread.run, call)
+    if attempt.stop is not None:
+        thread.interrupt(attempt.stop)
+    return await asyncio.shield(future)
+
+
+class _Thread:
+    """Injects an exception only while the handler itself is running, never into what follows."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ident: int | None = None
+        self._asked: Stop | None = None
+
+    def run(self, call: Callable[[], Any]) -> Any:
+        with self._lock:
+            if self._asked is not None:
+                raise EXCEPTIONS[self._asked]("asked to stop before it began")
+            self._ident = threading.get_ident()
+        try:
+            return call()
+        finally:
+            self._leave()
+
+    def interrupt(self, why: Stop) -> None:
+        with self._lock:
+            self._asked = why
+            if self._ident is not None:
+                _inject(self._ident, EXCEPTIONS[why])
+
+    def _leave(self) -> None:
+        """Close the door, and take back an exception that had not arrived yet."""
+        while True:
+            try:
+                with self._lock:
+                    if self._ident is not None:
+                        _inject(self._ident, None)
+                    self._ident = None
+                return
+            except (TimedOut, Cancelled):
+                continue
+
+
+def _inject(ident: int, exception: type[Exception] | None) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(ident), ctypes.py_object(exception) if exception else None
+    )
