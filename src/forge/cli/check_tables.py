@@ -1,0 +1,83 @@
+"""How Forge's tables are doing: bloat, oddities, and what keeps vacuum from its work."""
+
+from collections.abc import Callable
+from typing import Any
+
+from forge.cli.finding import Finding, ok, problem, warning
+from forge.store import doctor
+from forge.store.database import Database
+
+# Seconds; a transaction of this age is a forgotten one.
+OLD_TRANSACTION = 300.0
+MANY_DEAD_ROWS = 50_000
+
+
+async def check_tables(database: Database) -> list[Finding]:
+    """Look at the tables, their guards and their dead rows."""
+    return [
+        *await _tables(database),
+        *await _parts(database),
+        *await _snapshots(database),
+    ]
+
+
+async def _tables(database: Database) -> list[Finding]:
+    findings: list[Finding] = []
+    for table in await database.run(doctor.tables()):
+        name = table["name"]
+        if table["is_unlogged"]:
+            advice = f"alter table {name} set logged"
+            findings.append(
+                problem("tables", f"{name} is unlogged: a crash of the server empties it", advice)
+            )
+        if table["is_never_vacuumed"]:
+            advice = f"alter table {name} reset (autovacuum_enabled)"
+            findings.append(problem("vacuum", f"{name} is never vacuumed", advice))
+        if name == "forge_jobs":
+            findings.append(_bloat(table))
+    return findings
+
+
+def _bloat(table: Any) -> Finding:
+    ago = table["vacuumed_ago"]
+    vacuumed = "never vacuumed" if ago is None else f"vacuumed {ago / 60:.0f} min ago"
+    message = (
+        f"forge_jobs: {table['live']} live and {table['dead']} dead rows, "
+        f"{table['bytes'] / 2**20:.0f} MB, {vacuumed}"
+    )
+    if table["dead"] > max(MANY_DEAD_ROWS, table["live"]):
+        return warning("bloat", message, "end old transactions (see snapshots), then vacuum")
+    return ok("bloat", message)
+
+
+async def _parts(database: Database) -> list[Finding]:
+    return [
+        problem("tables", f"the {part['kind']} {part['name']} is off", _REPAIRS[part["kind"]](part))
+        for part in await database.run(doctor.broken_parts())
+    ]
+
+
+_REPAIRS: dict[str, Callable[[Any], str]] = {
+    "trigger": lambda part: f"alter table {part['table']} enable trigger {part['name']}",
+    "index": lambda part: f"reindex index {part['name']}",
+}
+
+
+async def _snapshots(database: Database) -> list[Finding]:
+    found = await database.run(doctor.old_snapshots(OLD_TRANSACTION))
+    if not found:
+        return [ok("snapshots", "no old transaction keeps dead rows")]
+    return [warning("snapshots", *_old(row)) for row in found]
+
+
+def _old(row: Any) -> tuple[str, str]:
+    match row["kind"]:
+        case "session":
+            what = (
+                f"session {row['id']} ({row['name']}) is {row['state']} for {row['seconds']:.0f} s"
+            )
+            return what, f"end it: select pg_terminate_backend({row['id']})"
+        case "prepared":
+            return f"prepared transaction {row['id']} is open", f"rollback prepared '{row['id']}'"
+    what = f"replication slot {row['name']} ({row['state']}) holds {row['transactions']} back"
+    return what, "let its reader catch up, or drop it with pg_drop_replication_slot"

@@ -1,0 +1,51 @@
+"""Whether all work has a worker that lives."""
+
+from forge.app import Forge
+from forge.cli.finding import Finding, ok, problem, warning
+from forge.cli.living import living_workers
+from forge.cli.unserved import types_without_worker, unserved_lanes
+from forge.store import doctor, jobs
+from forge.store.database import Database
+
+
+async def check_work(app: Forge, database: Database) -> list[Finding]:
+    """Look for workers that died with jobs, and for jobs that nobody would take."""
+    return [*await _workers(app, database), *await _work_without_workers(app, database)]
+
+
+async def _workers(app: Forge, database: Database) -> list[Finding]:
+    living = await living_workers(app)
+    findings = (
+        [ok("workers", f"{len(living)} alive")]
+        if living
+        else [warning("workers", "none is alive", "start `forge worker MODULE:APP`")]
+    )
+    for owner in await database.run(
+        doctor.owners_gone(app.config.worker.dead_after.total_seconds())
+    ):
+        message = (
+            f"worker {owner['id']} ({owner['hostname']}, pid {owner['pid']}) was last heard of "
+            f"{owner['silent_for']:.0f} s ago and owns {owner['jobs']} jobs"
+        )
+        if living:
+            advice = "nothing: a living worker takes them back within seconds"
+            findings.append(warning("workers", message, advice))
+        else:
+            findings.append(problem("workers", message, "start a worker, which takes them back"))
+    unknown = await database.run(jobs.unknown_owners())
+    if unknown:
+        message = f"jobs are owned by workers that nobody knows: {', '.join(map(str, unknown))}"
+        advice = "a living worker takes them back after [worker] stale_threshold"
+        findings.append(warning("workers", message, advice))
+    return findings
+
+
+async def _work_without_workers(app: Forge, database: Database) -> list[Finding]:
+    living = await living_workers(app)
+    waiting = unserved_lanes(await database.run(jobs.survey()), living)
+    idle = await types_without_worker(database, living)
+    findings = [problem("work", message, advice) for message, advice in waiting]
+    if idle:
+        advice = "start a worker that has them, or forget the types that no longer exist"
+        findings.append(warning("types", f"no living worker runs {', '.join(idle)}", advice))
+    return findings or [ok("work", "every type and every waiting job has a living worker")]

@@ -1,0 +1,100 @@
+"""Following one job on the screen, from where it stands to its end."""
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+import click
+
+from forge.cli.show import console, print_json, text
+from forge.core.lifecycle import Status
+from forge.core.record import JobRecord
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from forge.app import Forge
+    from forge.handle import JobHandle
+
+INTERRUPTED = 130
+
+
+async def follow(app: "Forge", handle: "JobHandle", as_json: bool) -> int:
+    """Show a job until it is final; 0 when it completed, 1 when not, 130 when interrupted."""
+    watching = asyncio.ensure_future(_watch(app, handle, as_json))
+    # Ctrl-C ends the watching and nothing else.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, watching.cancel)
+    try:
+        record = await watching
+    except asyncio.CancelledError:
+        goes_on = f"stopped watching; the job goes on: `forge jobs show {handle.id}`"
+        click.echo(goes_on, err=True)
+        return INTERRUPTED
+    if not as_json:
+        _tell_end(record)
+    return 0 if record.status is Status.COMPLETED else 1
+
+
+async def _watch(app: "Forge", handle: "JobHandle", as_json: bool) -> JobRecord:
+    if as_json:
+        async for record in handle.updates():
+            print_json(record, indent=None)
+        return record
+    screen = console(stderr=True)
+    if screen.is_terminal:
+        return await _draw(app, handle, _bar(screen))
+    async for record in handle.updates():
+        line = f"{record.status} {_percent(record)}% {await _message(app, record)}"
+        click.echo(line.rstrip(), err=True)
+    return record
+
+
+async def _draw(app: "Forge", handle: "JobHandle", bar: "Progress") -> JobRecord:
+    with bar:
+        task = bar.add_task("", total=100, status="", message="")
+        async for record in handle.updates():
+            message = await _message(app, record)
+            status = str(record.status)
+            bar.update(task, completed=_percent(record), status=status, message=message)
+    return record
+
+
+def _bar(screen: "Console") -> "Progress":
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    return Progress(
+        TextColumn("{task.fields[status]}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[message]}"),
+        console=screen,
+    )
+
+
+def _percent(record: JobRecord) -> int:
+    return 100 if record.status is Status.COMPLETED else record.progress_percent or 0
+
+
+async def _message(app: "Forge", record: JobRecord) -> str:
+    if record.status is Status.RETRY:
+        return f"attempt {record.attempts} failed: {text(record.last_error)}"
+    if record.status is Status.PENDING and not await _has_worker(app, record):
+        return "no living worker runs this type; start one with `forge worker`"
+    return record.progress_message or ""
+
+
+async def _has_worker(app: "Forge", record: JobRecord) -> bool:
+    from forge.cli.living import living_workers
+
+    workers = await living_workers(app)
+    return any(record.job_type in worker["job_types"] for worker in workers)
+
+
+def _tell_end(record: JobRecord) -> None:
+    if record.status is Status.COMPLETED:
+        print_json(record.output)
+        return
+    click.echo(f"{record.status}: {text(record.last_error)}", err=True)
+    click.echo(f"`forge jobs show {record.id}` tells more", err=True)

@@ -1,0 +1,94 @@
+"""`forge jobs list`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import click
+
+from forge.cli.options import json_option, project_options
+from forge.core.lifecycle import Status
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+    from forge.store.statement import Rows
+
+COLUMNS = ["id", "type", "status", "attempts", "queue", "progress", "scheduled", "message"]
+LONGEST_MESSAGE = 80
+
+
+@click.command("list")
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice([str(status) for status in Status]),
+    help="Only jobs that stand there; may be repeated.",
+)
+@click.option("--type", "job_type", help="Only jobs of this type.")
+@click.option("--queue", help="Only jobs of this queue.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option("--cursor", type=click.UUID, help="Go on after this job.")
+@json_option
+@project_options
+def list_jobs(
+    app_option: str | None,
+    config_path: Path | None,
+    as_json: bool,
+    limit: int,
+    **filters: Any,
+) -> None:
+    """List jobs, the newest first."""
+    from forge.cli.project import find_database, run
+    from forge.cli.show import print_json
+
+    app = find_database(app_option, config_path)
+    found = run(app, lambda app: _read(app, limit=limit + 1, **filters))
+    page, has_more = found[:limit], len(found) > limit
+    cursor = page[-1]["id"] if has_more else None
+    if as_json:
+        items = [dict(row) | {"state": Status(row["status"]).state} for row in page]
+        print_json({"items": items, "next_cursor": cursor})
+    else:
+        _print(page, cursor)
+
+
+async def _read(
+    app: "Forge",
+    *,
+    statuses: tuple[str, ...],
+    job_type: str | None,
+    queue: str | None,
+    cursor: UUID | None,
+    limit: int,
+) -> "Rows":
+    from forge.store.jobs import listed
+
+    database = await (await app.session()).database()
+    return await database.run(listed(list(statuses) or None, job_type, queue, cursor, limit))
+
+
+def _print(page: "Rows", cursor: UUID | None) -> None:
+    from forge.cli.show import print_table, shorten
+
+    if not page:
+        click.echo("there are no such jobs")
+        return
+    print_table(
+        COLUMNS,
+        [
+            (
+                row["id"],
+                row["job_type"],
+                row["status"],
+                f"{row['attempts']}/{row['max_attempts']}",
+                row["queue"],
+                f"{row['progress_percent'] or 0}%",
+                row["scheduled_at"],
+                shorten(row["last_error"] or row["progress_message"], LONGEST_MESSAGE),
+            )
+            for row in page
+        ],
+    )
+    if cursor is not None:
+        click.echo(f"there are more: --cursor {cursor}")

@@ -1,0 +1,122 @@
+"""`forge jobs cancel`, `delete` and `run-now`: requests that a worker carries out."""
+
+import getpass
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+import click
+
+from forge.cli.options import json_option, project_options
+from forge.core.errors import ForgeError
+from forge.core.lifecycle import Status
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+    from forge.handle import JobHandle
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Ask = Callable[["Forge", UUID, dict[str, Any]], "Awaitable[JobHandle]"]
+
+
+def request_options(command: Command) -> Command:
+    """Take the job that is meant, and how long to wait for a worker."""
+    command = click.option(
+        "--no-wait", is_flag=True, help="Do not wait until a worker has done it."
+    )(command)
+    command = click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=30,
+        show_default=True,
+        help="How many seconds to wait for that.",
+    )(command)
+    command = click.argument("job_id", type=click.UUID)(command)
+    return json_option(project_options(command))
+
+
+@click.command()
+@click.option("--reason", help="Why; it is kept with the job and in the audit.")
+@request_options
+def cancel(reason: str | None, **common: Any) -> int:
+    """Cancel a job wherever it stands."""
+    return _request(
+        lambda app, job_id, options: app.cancel(job_id, reason=reason, **options), **common
+    )
+
+
+@click.command()
+@request_options
+def delete(**common: Any) -> int:
+    """Give up a job that waits to be retried, cancel a pending one, erase a final one."""
+    return _request(lambda app, job_id, options: app.delete(job_id, **options), **common)
+
+
+@click.command("run-now")
+@request_options
+def run_now(**common: Any) -> int:
+    """Make a waiting job due at once."""
+    return _request(lambda app, job_id, options: app.run_now(job_id, **options), **common)
+
+
+def _request(
+    ask: Ask,
+    *,
+    job_id: UUID,
+    app_option: str | None,
+    config_path: Path | None,
+    as_json: bool,
+    no_wait: bool,
+    timeout: float,
+) -> int:
+    from forge.cli.project import find_database, run
+
+    app = find_database(app_option, config_path)
+    return run(app, lambda app: _carry_out(app, ask, job_id, None if no_wait else timeout, as_json))
+
+
+async def _carry_out(
+    app: "Forge", ask: Ask, job_id: UUID, timeout: float | None, as_json: bool
+) -> int:
+    from forge.cli.living import living_workers
+
+    await app.get(job_id)  # one that is not there is refused at once
+    handle = await ask(app, job_id, {"auth": {"actor": _actor()}})
+    if timeout is None:
+        _tell(as_json, {"request_id": handle.id}, f"requested: {handle.id}")
+        return 0
+    if not await living_workers(app):
+        raise ForgeError(
+            f"no worker is alive to do it; the request {handle.id} waits for one: start "
+            "`forge worker MODULE:APP`"
+        )
+    record = await (await app.watcher()).final(handle.id, timeout)
+    if record.status is not Status.COMPLETED:
+        raise ForgeError(_reason(record.last_error))
+    done = record.output["done"]
+    _tell(as_json, {"request_id": handle.id, "job_id": job_id, "done": done}, f"{job_id} {done}")
+    return 0
+
+
+def _tell(as_json: bool, value: dict[str, Any], line: str) -> None:
+    from forge.cli.show import print_json
+
+    if as_json:
+        print_json(value)
+    else:
+        click.echo(line)
+
+
+def _reason(last_error: str | None) -> str:
+    return last_error or "the request failed without an error; look at the worker's log"
+
+
+def _actor() -> str:
+    """Name who asks, for the audit."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = "unknown"
+    return f"{user}@{socket.gethostname()}"

@@ -1,0 +1,60 @@
+"""`forge jobs show`."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import click
+
+from forge.cli.options import json_option, project_options
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+    from forge.core.record import JobRecord
+    from forge.store.statement import Rows
+
+
+@click.command()
+@click.argument("job_id", type=click.UUID)
+@json_option
+@project_options
+def show(job_id: UUID, app_option: str | None, config_path: Path | None, as_json: bool) -> None:
+    """Show all that is known of a job: its columns, and the attempts that failed."""
+    from forge.cli.project import find_database, run
+    from forge.cli.show import print_json
+
+    app = find_database(app_option, config_path)
+    record, attempts = run(app, lambda app: _read(app, job_id))
+    if as_json:
+        print_json(_columns(record) | {"failed_attempts": [dict(row) for row in attempts]})
+    else:
+        _print(record, attempts)
+
+
+async def _read(app: "Forge", job_id: UUID) -> "tuple[JobRecord, Rows]":
+    from forge.store.jobs import attempts
+
+    database = await (await app.session()).database()
+    return await app.get(job_id), await database.run(attempts(job_id))
+
+
+def _columns(record: "JobRecord") -> dict[str, Any]:
+    columns = {field.name: getattr(record, field.name) for field in fields(record)}
+    return columns | {"state": record.state}
+
+
+def _print(record: "JobRecord", attempts: "Rows") -> None:
+    from forge.cli.show import text
+
+    columns = {name: value for name, value in _columns(record).items() if value is not None}
+    width = max(map(len, columns))
+    for name, value in columns.items():
+        click.echo(f"{name:<{width}}  {text(value)}")
+    for row in attempts:
+        click.echo()
+        click.secho(f"attempt {row['attempt']} (lease {row['lease']}): {row['outcome']}", bold=True)
+        click.echo(f"from {text(row['started_at'])} to {text(row['ended_at'])}")
+        click.echo(f"{row['exception'] or 'error'}: {row['error']}")
+        if row["trace"]:
+            click.echo(row["trace"].rstrip())

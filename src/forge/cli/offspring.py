@@ -1,0 +1,56 @@
+"""A worker as a process of its own, started by the command line and bound to its life."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+
+class WorkerProcess:
+    """One `forge worker` process; it stops when told to, or when its parent is gone."""
+
+    def __init__(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
+        self._process = process
+        self._lifeline = lifeline
+
+    @classmethod
+    async def start(cls, arguments: Sequence[str]) -> "WorkerProcess":
+        """Run `forge` with these arguments, among them the command `worker`."""
+        theirs, ours = os.pipe()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "forge.cli.main",
+                *arguments,
+                "--lifeline",
+                str(theirs),
+                pass_fds=[theirs],
+                # Ctrl-C goes to the parent alone, which passes it on as it sees fit.
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(ours)
+            raise
+        finally:
+            os.close(theirs)
+        return cls(process, ours)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def stop(self) -> None:
+        """Ask it to stop: the first time in its own time, the second time at once."""
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+
+    async def ended(self) -> int:
+        """Wait for its end and return its exit code, negative for a signal."""
+        code = await self._process.wait()
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+        return code

@@ -1,0 +1,63 @@
+"""The options that many commands take."""
+
+import os
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def traceback_option(command: Command) -> Command:
+    """Take --traceback, which also the processes that this one starts are told of."""
+
+    def remember(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            os.environ["FORGE_TRACEBACK"] = "1"
+
+    return click.option(
+        "--traceback",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=remember,
+        help="Show the whole trace of an error (or set FORGE_TRACEBACK).",
+    )(command)
+
+
+def project_options(command: Command) -> Command:
+    """Take --app and --config: whose jobs these are, and where the settings lie."""
+    command = click.option(
+        "--config",
+        "config_path",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="PATH",
+        help="The settings; forge.toml in this folder unless given.",
+    )(command)
+    command = click.option(
+        "--app", "app_option", metavar="MODULE:APP", help="The app, if forge.toml does not name it."
+    )(command)
+    return traceback_option(command)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs.")
+
+
+class Moment(click.ParamType[datetime]):
+    """A point in time, in ISO 8601 and with its time zone."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        try:
+            moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a time; write it as 2030-01-31T12:00:00Z", param, ctx)
+        if moment.tzinfo is None:
+            self.fail(f"{value!r} has no time zone; end it with Z or +01:00", param, ctx)
+        return moment

@@ -1,0 +1,91 @@
+"""Showing things: tables and lines for people, JSON for programs."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from forge.core.duration import format_duration
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COLOURS = {
+    "completed": "green",
+    "running": "cyan",
+    "claimed": "cyan",
+    "retry": "yellow",
+    "failed": "red",
+    "dead_letter": "red",
+    "cancelled": "dim",
+    "alive": "green",
+    "draining": "yellow",
+    "dead": "red",
+    "ok": "green",
+    "warning": "yellow",
+    "problem": "red",
+}
+# A table that is not read on a screen is never folded: programs and grep want whole lines.
+UNFOLDED = 1000
+
+
+def console(*, stderr: bool = False) -> "Console":
+    """Return where text for people goes."""
+    from rich.console import Console
+
+    made = Console(stderr=stderr, highlight=False, soft_wrap=False)
+    return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=UNFOLDED)
+
+
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """Write a value as JSON."""
+    click.echo(json.dumps(value, default=_plain, indent=indent, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
+    """Write a table; words that name a status are coloured."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for line in lines:
+        shown = [text(cell) for cell in line]
+        table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in shown))
+    console().print(table)
+
+
+def text(value: Any) -> str:
+    """Write one value on one line, as a person would."""
+    match value:
+        case None:
+            return "-"
+        case str():
+            return " ".join(value.split())
+        case datetime():
+            return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        case timedelta():
+            return format_duration(value)
+        case dict():
+            return json.dumps(value, default=_plain, ensure_ascii=False)
+        case list() | tuple():
+            return ", ".join(map(text, value)) or "-"
+    return str(value)
+
+
+def shorten(value: str | None, longest: int) -> str | None:
+    """Cut a text that would fill its table alone."""
+    line = None if value is None else " ".join(value.split())
+    return line if line is None or len(line) <= longest else line[: longest - 1] + "…"
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return format_duration(value)
+    return str(value)

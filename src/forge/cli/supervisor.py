@@ -1,0 +1,74 @@
+"""Several workers, each a process: those that crash are started again, those told to stop end."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Sequence
+
+from forge.cli.offspring import WorkerProcess
+from forge.store.waiting import within
+
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 30.0
+# One that ran this long before it crashed is given a fresh start.
+HEALTHY = 60.0
+
+log = logging.getLogger("forge")
+
+
+async def supervise(arguments: Sequence[str], count: int) -> int:
+    """Keep `count` workers running until told to stop; 0 when all of them ended in good order."""
+    supervisor = _Supervisor(arguments)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, supervisor.stop)
+    log.info("starting %d workers", count)
+    codes = await asyncio.gather(*(supervisor.keep(place) for place in range(1, count + 1)))
+    return 1 if any(codes) else 0
+
+
+class _Supervisor:
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._arguments = arguments
+        self._running: set[WorkerProcess] = set()
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Pass a signal on: the first lets the workers finish, the second makes them let go."""
+        self._stopping.set()
+        for worker in self._running:
+            worker.stop()
+
+    async def keep(self, place: int) -> int:
+        """Run one worker, again whenever it crashes, and return its last exit code."""
+        pause = FIRST_PAUSE
+        loop = asyncio.get_running_loop()
+        code = 0
+        while not self._stopping.is_set():
+            began = loop.time()
+            code = await self._run_once(place)
+            if code == 0 or self._stopping.is_set():
+                break
+            if loop.time() - began > HEALTHY:
+                pause = FIRST_PAUSE
+            log.error("worker %d ended (%s); again in %g s", place, _how(code), pause)
+            if await within(self._stopping, pause):
+                return 0
+            pause = min(pause * 2, LONGEST_PAUSE)
+        # Told to stop before it could listen to signals: it had begun nothing.
+        return 0 if code == -signal.SIGTERM else code
+
+    async def _run_once(self, place: int) -> int:
+        worker = await WorkerProcess.start(self._arguments)
+        self._running.add(worker)
+        if self._stopping.is_set():  # the signal came while it was being started
+            worker.stop()
+        log.info("worker %d is process %d", place, worker.pid)
+        try:
+            return await worker.ended()
+        finally:
+            self._running.discard(worker)
+
+
+def _how(code: int) -> str:
+    return f"exit code {code}" if code > 0 else signal.Signals(-code).name

@@ -1,0 +1,191 @@
+"""`forge worker`: claims and runs jobs until it is told to stop."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from forge.cli.options import project_options
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+    from forge.config import Config
+    from forge.worker.worker import Worker
+
+LEVELS = ["debug", "info", "warning", "error", "off"]
+HANDLERS = "forge-handler"
+
+
+@click.command()
+@click.argument("app_argument", metavar="[MODULE:APP]", required=False)
+@click.option(
+    "--processes", type=click.IntRange(1, 256), help="How many workers to run, each a process."
+)
+@click.option("--queue", "queues", multiple=True, help="Serve only this queue; may be repeated.")
+@click.option(
+    "--capability", "capabilities", multiple=True, help="What this worker can do; may be repeated."
+)
+@click.option(
+    "--max-concurrent", type=click.IntRange(1, 10_000), help="How many jobs to run at once."
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), help="How log lines look.")
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option("--migrate", "migrates", is_flag=True, hidden=True)
+@click.option("--lifeline", type=int, hidden=True)
+@project_options
+def worker(
+    app_argument: str | None,
+    app_option: str | None,
+    config_path: Path | None,
+    processes: int | None,
+    lifeline: int | None,
+    migrates: bool,
+    log_format: str | None,
+    log_level: str,
+    **overrides: Any,
+) -> int:
+    """Run a worker: it claims and runs jobs until it is told to stop.
+
+    The first SIGTERM or Ctrl-C lets it finish what it has begun; the second gives that back.
+    """
+    from forge.cli.project import find_app, run
+
+    # Told to stop while it still imports the app: nothing has begun, so that it just ends.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    app = find_app(app_argument or app_option, config_path)
+    app.config = _overridden(app.config, overrides)
+    _set_up_logging(log_format, log_level)
+    count = processes or app.config.worker.processes
+    if lifeline is None and count > 1:
+        return _supervise(app, count)
+    run(app, lambda app: _work(app, lifeline, migrates))
+    return 0
+
+
+async def _work(app: "Forge", lifeline: int | None, migrates: bool) -> None:
+    from forge.telemetry.logs import log_events
+    from forge.worker.worker import Worker
+
+    log_events(app.events)
+    if migrates:
+        await _migrate(app)
+    worker = Worker(app)
+    running = asyncio.ensure_future(worker.run())
+    _obey_signals(worker, running, lifeline)
+    greeting = asyncio.ensure_future(_greet(worker))
+    try:
+        await running
+    except asyncio.CancelledError:
+        logging.getLogger("forge").info("worker %s stopped before it began", worker.registration.id)
+    finally:
+        greeting.cancel()
+    await app.close()
+    _leave_what_hangs()
+
+
+def _obey_signals(worker: "Worker", running: "asyncio.Future[None]", lifeline: int | None) -> None:
+    log = logging.getLogger("forge")
+    asked = 0
+
+    def stop() -> None:
+        nonlocal asked
+        asked += 1
+        if not worker.started.is_set():
+            running.cancel()
+        elif asked == 1:
+            log.info("finishing what has begun; a second signal gives it back")
+            worker.drain()
+        else:
+            log.info("giving back what is not done")
+            worker.release()
+
+    def parent_is_gone() -> None:
+        loop.remove_reader(lifeline or 0)
+        stop()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    if lifeline is not None:
+        # The other end of this pipe is open for as long as the process that started us lives.
+        loop.add_reader(lifeline, parent_is_gone)
+
+
+async def _greet(worker: "Worker") -> None:
+    await worker.started.wait()
+    who = worker.registration
+    logging.getLogger("forge").info(
+        "worker %s runs %s; queues: %s; capabilities: %s; %d at a time",
+        who.id,
+        ", ".join(who.job_types) or "no types, for the app has none registered",
+        "all" if who.queues is None else ", ".join(who.queues),
+        ", ".join(who.capabilities) or "none",
+        who.max_concurrent,
+    )
+
+
+async def _migrate(app: "Forge") -> None:
+    from forge.config_values import without_password
+    from forge.store.migrate import migrate
+
+    database = await (await app.session()).database()
+    await migrate(database)
+    click.echo(f"database: {without_password(database.url)}", err=True)
+
+
+def _overridden(config: "Config", given: dict[str, Any]) -> "Config":
+    """Put what the command line says in the place of what the settings say."""
+    from pydantic import ValidationError
+
+    from forge.core.errors import InvalidValue
+
+    changes = {name: value for name, value in given.items() if value}
+    try:
+        worker = type(config.worker).model_validate(config.worker.model_dump() | changes)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise InvalidValue(f"{fault['loc'][0]}: {fault['msg']}") from None
+    return config.model_copy(update={"worker": worker})
+
+
+def _set_up_logging(log_format: str | None, level: str) -> None:
+    """Log to stderr, unless the app has set up logging itself and no format was asked for."""
+    from forge.telemetry.logs import TEXT_FORMAT, JsonFormatter
+
+    log = logging.getLogger("forge")
+    log.setLevel(logging.CRITICAL + 1 if level == "off" else level.upper())
+    if logging.getLogger().handlers and log_format is None:
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(
+        JsonFormatter() if log_format == "json" else logging.Formatter(TEXT_FORMAT)
+    )
+    logging.basicConfig(handlers=[handler], force=True)
+
+
+def _supervise(app: "Forge", count: int) -> int:
+    from forge.cli.supervisor import supervise
+    from forge.core.errors import ConfigError
+
+    if app.config.worker.id is not None:
+        raise ConfigError(
+            f"{count} workers cannot share one [worker] id; remove it, so that each picks its own, "
+            "or run one process per id"
+        )
+    return asyncio.run(supervise(sys.argv[1:], count))
+
+
+def _leave_what_hangs() -> None:
+    """End although a handler does not: its job was given back already."""
+    tasks = {task for task in asyncio.all_tasks() if task is not asyncio.current_task()}
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith(HANDLERS)]
+    if tasks or threads:
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
