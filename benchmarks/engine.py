@@ -1,0 +1,109 @@
+"""What Forge reaches: each function measures once, through the public API and a real worker."""
+
+import asyncio
+import time
+from statistics import quantiles
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import asyncpg
+
+from benchmarks.limit import RoundTrip
+from benchmarks.reference_table import connected, sql
+from benchmarks.worker_process import drained, worker_process
+from forge import Config, Forge
+from forge.config import DatabaseConfig
+
+INPUT = {"user_id": 42, "template": "welcome"}
+
+
+class Drained(NamedTuple):
+    """A drain: how fast, and what each job cost the server from dispatch to completed."""
+
+    rate: float
+    wal_bytes: float
+    commits: float
+
+
+async def drain(dsn: str, jobs: int, *, slots: int, batch: int) -> Drained:
+    """Dispatch many no-op jobs, then let one worker process run them all."""
+    app = app_on(dsn)
+    async with connected(dsn, 1) as (connection,), app:
+        await _empty(connection)
+        wal, commits = await _spent(connection)
+        await app.dispatch_many("no_op", [INPUT] * jobs)
+        await connection.execute(sql("forge_vacuum"))
+        await connection.execute(sql("checkpoint"))
+        async with worker_process(dsn, slots=slots, batch=batch):
+            await drained(connection)
+            span = await connection.fetchrow(sql("forge_span"), "no_op")
+        if span["jobs"] != jobs:
+            raise RuntimeError(f"{span['jobs']} of {jobs} jobs completed, so the figure is void")
+        wal_after, commits_after = await _spent(connection)
+    return Drained(
+        jobs / span["seconds"], (wal_after - wal) / jobs, (commits_after - commits) / jobs
+    )
+
+
+async def bulk_rate(dsn: str, rows: int) -> float:
+    """Return the jobs per second of one dispatch_many of plain dicts."""
+    app = app_on(dsn)
+    inputs = [dict(INPUT) for _ in range(rows)]
+    async with connected(dsn, 1) as (connection,), app:
+        await _empty(connection)
+        started = perf_counter()
+        await app.dispatch_many("no_op", inputs)
+        return rows / (perf_counter() - started)
+
+
+async def single_rate(dsn: str, connections: int, seconds: float) -> float:
+    """Return the dispatches per second of one job each."""
+    app = app_on(dsn, pool_size=connections)
+    async with connected(dsn, 1) as (connection,), app:
+        await _empty(connection)
+        await asyncio.gather(*(app.dispatch("no_op", INPUT) for _ in range(connections)))
+        started = perf_counter()
+        counts = await asyncio.gather(
+            *(_dispatch_until(app, started + seconds) for _ in range(connections))
+        )
+        return sum(counts) / (perf_counter() - started)
+
+
+async def latency(dsn: str, samples: int) -> RoundTrip:
+    """Return the time from just before a dispatch to the handler's first line, on an idle worker."""
+    app = app_on(dsn)
+    async with connected(dsn, 1) as (connection,), app:
+        await _empty(connection)
+        async with worker_process(dsn, slots=10, batch=10):
+            for _ in range(samples + samples // 10):
+                handle = await app.dispatch("stamp", {"at": time.monotonic()})
+                await handle.result(timeout=10)
+        found = await connection.fetch(sql("forge_latencies"))
+    cuts = quantiles([row["milliseconds"] for row in found][samples // 10 :], n=100)
+    return RoundTrip(p50=cuts[49], p99=cuts[98])
+
+
+def app_on(dsn: str, *, pool_size: int = 10) -> Forge:
+    """Return an app with the benchmark's jobs on this database."""
+    from benchmarks.jobs_app import no_op, stamp
+
+    app = Forge(Config(database=DatabaseConfig(url=dsn, pool_size=pool_size)))
+    app.register(no_op, stamp)
+    return app
+
+
+async def _dispatch_until(app: Forge, deadline: float) -> int:
+    count = 0
+    while perf_counter() < deadline:
+        await app.dispatch("no_op", INPUT)
+        count += 1
+    return count
+
+
+async def _empty(connection: "asyncpg.Connection[Any]") -> None:
+    await connection.execute(sql("forge_empty"))
+    await connection.execute(sql("checkpoint"))
+
+
+async def _spent(connection: "asyncpg.Connection[Any]") -> tuple[int, int]:
+    return await connection.fetchval(sql("wal_written")), await connection.fetchval(sql("commits"))

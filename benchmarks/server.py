@@ -1,0 +1,37 @@
+"""A throwaway PostgreSQL 18 with default settings, for measurements that leave yours alone."""
+
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path
+
+from forge.store.embedded import Cluster
+
+
+class ThrowawayServer:
+    """A server on a socket in a temporary folder, for the time of a `with` or `async with` block.
+
+    The block is given the server's DSN; at its end the server stops and the folder is removed.
+    """
+
+    def __enter__(self) -> str:
+        self._folder = Path(tempfile.mkdtemp(prefix="forge-bench-"))
+        # A server started by root runs under another account, which must get to its files.
+        self._folder.chmod(0o711)
+        self._cluster = Cluster(self._folder / "postgres")
+        try:
+            self._cluster.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self._cluster.url()
+
+    def __exit__(self, *_error: object) -> None:
+        self._cluster.stop()
+        shutil.rmtree(self._folder)
+
+    async def __aenter__(self) -> str:
+        return await asyncio.to_thread(self.__enter__)
+
+    async def __aexit__(self, *_error: object) -> None:
+        await asyncio.to_thread(self.__exit__)

@@ -1,0 +1,1 @@
+truncate forge_jobs, forge_attempts, forge_idempotency_keys;

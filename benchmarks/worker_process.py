@@ -1,0 +1,48 @@
+"""One real worker process, as `forge worker` runs it."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import asyncpg
+
+from benchmarks.reference_table import sql
+
+ROOT = Path(__file__).parent.parent
+
+
+@asynccontextmanager
+async def worker_process(dsn: str, *, slots: int, batch: int) -> AsyncIterator[int]:
+    """Run a worker for the time of the block, which is given its process id."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "forge.cli.main",
+        "worker",
+        "benchmarks.jobs_app:app",
+        "--log-level=off",
+        cwd=ROOT,
+        env=os.environ
+        | {
+            "FORGE_DATABASE_URL": dsn,
+            "FORGE_WORKER_MAX_CONCURRENT": str(slots),
+            "FORGE_WORKER_BATCH_SIZE": str(batch),
+            "FORGE_WORKER_METRICS_PORT": "off",
+        },
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        yield process.pid
+    finally:
+        process.terminate()
+        if await process.wait() != 0:
+            raise RuntimeError(f"the worker ended with code {process.returncode}")
+
+
+async def drained(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Wait until no job is waiting or running."""
+    while await connection.fetchval(sql("forge_is_busy")):
+        await asyncio.sleep(0.1)
