@@ -70,7 +70,7 @@ async def single_rate(dsn: str, connections: int, seconds: float) -> float:
 
 
 async def latency(dsn: str, samples: int) -> RoundTrip:
-    """Return the time from just before a dispatch to the handler's first line, on an idle worker."""
+    """Return the time from just before a dispatch to the first line of its handler."""
     app = app_on(dsn)
     async with connected(dsn, 1) as (connection,), app:
         await _empty(connection)

@@ -6,25 +6,32 @@ from typing import NamedTuple
 import psutil
 
 from benchmarks.reference_table import connected, sql
+from benchmarks.server import ThrowawayServer
 from benchmarks.worker_process import worker_process
+from forge.store.database import Database
+from forge.store.migrate import migrate
+
+COUNTED = {"shared_preload_libraries": "pg_stat_statements"}
 
 
 class Idle(NamedTuple):
-    """Statements a second, and memory that is not shared with other processes."""
+    """Statements a second, and the memory of the process."""
 
     statements: float
     mebibytes: float
 
 
-async def idle_cost(dsn: str, seconds: float) -> Idle:
-    """Watch an idle worker with the default settings for a while."""
-    async with connected(dsn, 1) as (connection,):
-        await connection.execute(sql("forge_empty"))
+async def idle_cost(seconds: float) -> Idle:
+    """Watch an idle worker with the default settings for a while, on a server that counts."""
+    async with ThrowawayServer(COUNTED) as dsn, connected(dsn, 1) as (connection,):
+        database = Database(dsn)
+        await migrate(database)
+        await database.close()
+        await connection.execute(sql("count_statements"))
         async with worker_process(dsn, slots=10, batch=10) as pid:
             await asyncio.sleep(5)
-            before = await connection.fetchval(sql("commits"))
+            before = await connection.fetchval(sql("statements"))
             await asyncio.sleep(seconds)
-            after = await connection.fetchval(sql("commits"))
+            after = await connection.fetchval(sql("statements"))
             memory = psutil.Process(pid).memory_info().rss
-    # Every statement of a worker is a transaction of its own; one of these is our own look.
-    return Idle((after - before - 1) / seconds, memory / 2**20)
+    return Idle((after - before) / seconds, memory / 2**20)

@@ -80,7 +80,7 @@ async def measured(
             ratio.ours.append(await ours())
     if only is None or only in "idle":
         _say("idle worker")
-        idle = await idle_cost(dsn, 30 * scale)
+        idle = await idle_cost(30 * scale)
         facts |= {"idle statements/s": idle.statements, "idle MiB": idle.mebibytes}
     return [ratio for ratio, _, _ in plan], facts
 
@@ -154,11 +154,11 @@ def _dispatches(dsn: str, scale: float) -> list[tuple[Ratio, Measure, Measure]]:
 
 def _flat(dsn: str, scale: float) -> list[tuple[Ratio, Measure, Measure]]:
     many, few = int(1_000_000 * scale), 1_000
-    lines = []
-    for scene in flat.SCENES:
-        for part in ("milliseconds", "buffers"):
-            lines.append(_flat_line(dsn, scene, part, few, many))
-    return lines
+    return [
+        _flat_line(dsn, scene, part, few, many)
+        for scene in flat.SCENES
+        for part in ("milliseconds", "buffers")
+    ]
 
 
 def _flat_line(

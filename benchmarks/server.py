@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from forge.store.embedded import Cluster
@@ -14,11 +15,14 @@ class ThrowawayServer:
     The block is given the server's DSN; at its end the server stops and the folder is removed.
     """
 
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        self._settings = settings
+
     def __enter__(self) -> str:
         self._folder = Path(tempfile.mkdtemp(prefix="forge-bench-"))
         # A server started by root runs under another account, which must get to its files.
         self._folder.chmod(0o711)
-        self._cluster = Cluster(self._folder / "postgres")
+        self._cluster = Cluster(self._folder / "postgres", settings=self._settings)
         try:
             self._cluster.start()
         except BaseException:

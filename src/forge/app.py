@@ -27,6 +27,7 @@ from forge.store import job_types, jobs
 from forge.store.borrowed import all_or_nothing, notify_on, run_on
 from forge.store.jobs import Dispatched
 from forge.store.notify import WAKE
+from forge.waker import MANY
 from forge.watch import Watcher
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class Forge:
         session = self._session_here()
         async with (await session.database()).acquire() as connection, connection.transaction():
             yield connection
-        session.wake()
+        session.wake(MANY)
 
     async def get(self, job_id: UUID) -> JobRecord:
         """Return a job as it stands now."""

@@ -33,7 +33,7 @@ class Classifier:
 
     def failure(self, error: BaseException) -> Failure:
         """Describe an error; whatever its own code does, this does not raise."""
-        exception = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
+        exception = _name(error)
         return Failure(
             exception,
             clean(_text(error) or exception),
@@ -59,6 +59,12 @@ class Classifier:
 def clean(text: str) -> str:
     """Return text that PostgreSQL takes: no NUL, no lone surrogates."""
     return text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
+
+
+def _name(error: BaseException) -> str:
+    module = type(error).__module__
+    place = f"{module}." if isinstance(module, str) and module != "builtins" else ""
+    return clean(f"{place}{type(error).__qualname__}")
 
 
 def _class_of_status(status: int) -> str | None:

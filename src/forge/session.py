@@ -33,11 +33,11 @@ class Session:
                     self._database = await self._open()
         return self._database
 
-    def wake(self) -> None:
-        """Tell idle workers that something was committed."""
+    def wake(self, jobs: int = 1) -> None:
+        """Tell idle workers that so many jobs were committed."""
         if self._database is not None:
             self._waker = self._waker or Waker(self._database)
-            self._waker.wake()
+            self._waker.wake(jobs)
 
     def wake_later(self) -> None:
         """Tell idle workers about what a caller's transaction will bring."""

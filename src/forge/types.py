@@ -7,6 +7,7 @@ from pydantic import TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
 from forge.core.duration import format_duration
+from forge.core.key import BY_FUNCTION
 from forge.core.payload import encode
 from forge.registry import JobDefinition
 from forge.store.job_types import JobTypeRow
@@ -28,7 +29,7 @@ def _row(definition: JobDefinition[Any, Any]) -> JobTypeRow:
         worker_capability=known.worker_capability,
         category=known.category,
         requires=" ".join(known.requires),
-        idempotent=known.idempotent if isinstance(known.idempotent, str) else None,
+        idempotent=BY_FUNCTION if callable(known.idempotent) else known.idempotent,
         dead_letter=definition.dead_letter,
         isolation="process" if definition.kind == "process" else "none",
         retry=_retry(definition),

@@ -1,14 +1,18 @@
 """Wake-ups after dispatch: debounced, on a connection of their own, never inside a transaction."""
 
 import asyncio
+import random
 
 from forge.core.errors import ForgeError
+from forge.core.herd import call
 from forge.store.database import Database
 from forge.store.link import Link
 from forge.store.notify import WAKE, send
 
 # A notification takes a lock that all notifying commits share: one speaks for many dispatches.
 APART = 0.005
+# Whatever a whole transaction brought: every worker may find something to do.
+MANY = 1_000_000
 # A caller's own transaction commits when it likes: a few later looks find what it brought.
 AFTER_THE_CALLERS_COMMIT = (0.02, 0.2)
 
@@ -19,12 +23,12 @@ class Waker:
     def __init__(self, database: Database) -> None:
         self._link: Link = database.link(timeout=5)
         self._task: asyncio.Task[None] | None = None
-        self._wanted = False
+        self._jobs = 0
         self._timers: list[asyncio.TimerHandle] = []
 
-    def wake(self) -> None:
-        """Something was committed."""
-        self._wanted = True
+    def wake(self, jobs: int = 1) -> None:
+        """So many jobs were committed."""
+        self._jobs += jobs
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._send())
 
@@ -44,10 +48,10 @@ class Waker:
         await self._link.close()
 
     async def _send(self) -> None:
-        while self._wanted:
-            self._wanted = False
+        while self._jobs:
+            jobs, self._jobs = self._jobs, 0
             try:
-                await self._link.run(send(WAKE))
+                await self._link.run(send(WAKE, call(jobs, random.getrandbits(31))))
             except ForgeError:
                 return  # it was only a hint: the workers' poll finds the row
             await asyncio.sleep(APART)

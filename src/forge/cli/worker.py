@@ -118,7 +118,10 @@ def _obey_signals(worker: "Worker", running: "asyncio.Future[None]", lifeline: i
 
 
 async def _greet(worker: "Worker") -> None:
+    from forge.worker.garbage import spare_the_collector
+
     await worker.started.wait()
+    spare_the_collector()
     who = worker.registration
     logging.getLogger("forge").info(
         "worker %s runs %s; queues: %s; capabilities: %s; %d at a time",

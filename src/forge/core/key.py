@@ -8,6 +8,8 @@ from forge.core.errors import InvalidValue
 from forge.core.wish import LONGEST_NAME, TypeDefaults, check_name
 
 BY_INPUT = "input"
+# What other processes know of a type whose own code makes its keys.
+BY_FUNCTION = "function"
 
 
 def check_idempotent(value: object) -> str | Callable[[Any], str] | None:
@@ -38,6 +40,11 @@ def key_of(kind: TypeDefaults, value: Any, plain: Any, given: str | None) -> str
     """
     if given is not None:
         return check_name(given, what="idempotency_key")
+    if kind.idempotent == BY_FUNCTION:
+        raise InvalidValue(
+            f"the idempotency key of {kind.name} is made by a function that only its own code has; "
+            "pass idempotency_key"
+        )
     if callable(kind.idempotent):
         found: Any = kind.idempotent(value)
     elif kind.idempotent is None or kind.idempotent == BY_INPUT:

@@ -33,6 +33,8 @@ LOST = (
     OSError,
     asyncio.TimeoutError,
     asyncpg.InterfaceError,
+    # What asyncpg says of a connection that died between two messages.
+    asyncpg.InternalClientError,
     asyncpg.PostgresConnectionError,
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.exceptions.AdminShutdownError,

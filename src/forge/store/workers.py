@@ -26,7 +26,7 @@ class Beat(NamedTuple):
 
     is_current: bool
     dead: list[UUID]
-    living: list[UUID]
+    peers: list[UUID]
 
 
 def register(worker: Registration) -> Statement[list[UUID]]:
@@ -54,4 +54,4 @@ def listed() -> Statement[Rows]:
 
 def _beat(found: Rows) -> Beat:
     row = found[0]
-    return Beat(row["is_current"], row["dead"], row["living"])
+    return Beat(row["is_current"], row["dead"], row["peers"])

@@ -3,10 +3,10 @@
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
-from forge.core.errors import DatabaseUnavailable, StatementRefused
+from forge.core.errors import DatabaseUnavailable, SchemaMissing, StatementRefused
 from forge.core.event import AttemptRefused, Events
 from forge.core.job import Job
 from forge.core.lifecycle import Status
@@ -16,6 +16,7 @@ from forge.store.jobs import Note
 from forge.store.link import Link
 from forge.store.statement import Statement
 
+T = TypeVar("T")
 # One statement's worth: larger ones hold locks longer and gain nothing.
 MOST_AT_ONCE = 1000
 
@@ -91,22 +92,26 @@ class Acker:
     async def _write(
         self, statement: Callable[[list[Any]], Statement[list[UUID]]], entries: list[Any], act: str
     ) -> None:
+        try:
+            accepted, is_again = await self._insist(lambda: statement(entries))
+        except StatementRefused as error:
+            await self._write_apart(statement, entries, act, error)
+            return
+        if len(accepted) < len(entries):
+            await self._account_for(set(accepted), entries, act, is_again)
+
+    async def _insist(self, statement: Callable[[], Statement[T]]) -> tuple[T, bool]:
+        """Ask until the database answers; say with its answer whether it took more than one try."""
         pause = 0.05
         is_again = False
         while True:
             try:
-                accepted = await self._link.run(statement(entries))
-                break
-            except DatabaseUnavailable as error:
+                return await self._link.run(statement()), is_again
+            except (DatabaseUnavailable, SchemaMissing) as error:
                 self._events.notice("warning", "acks wait for the database", error=str(error))
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))
                 pause = min(pause * 2, 5)
                 is_again = True
-            except StatementRefused as error:
-                await self._write_apart(statement, entries, act, error)
-                return
-        if len(accepted) < len(entries):
-            await self._account_for(set(accepted), entries, act, is_again)
 
     async def _write_apart(
         self,
@@ -126,7 +131,7 @@ class Acker:
             self._settlements.append(_unstorable(entry, str(error)))
         elif isinstance(entry, Settlement) and entry.trace is not None:
             self._settlements.append(
-                entry._replace(trace=None, message=f"unstorable: {error}"[:500])
+                entry._replace(exception=None, trace=None, message=f"unstorable: {error}"[:500])
             )
 
     async def _account_for(
@@ -134,7 +139,8 @@ class Acker:
     ) -> None:
         missed = [entry for entry in entries if entry.id not in accepted]
         done_before: set[UUID] = set()
-        if is_again:
+        # A handler that completes in a transaction of its own writes its start there, too.
+        if is_again or act == "start":
             done_before = await self._written_before(missed, act)
         for entry in missed:
             if entry.id not in done_before:
@@ -143,15 +149,23 @@ class Acker:
 
     async def _written_before(self, missed: list[Any], act: str) -> set[UUID]:
         """Tell acks whose first try was committed, its answer lost, from those that came late."""
-        found = await self._link.run(jobs.standing([entry.id for entry in missed]))
+        found, _ = await self._insist(lambda: jobs.standing([entry.id for entry in missed]))
         stands = {row["id"]: (row["lease"], row["status"]) for row in found}
-        return {e.id for e in missed if stands.get(e.id) == (e.lease, _status_after(e, act))}
+        return {
+            entry.id
+            for entry in missed
+            if entry.id in stands
+            and stands[entry.id][0] == entry.lease
+            and stands[entry.id][1] in _statuses_after(entry, act)
+        }
 
 
-def _status_after(entry: Any, act: str) -> str:
+def _statuses_after(entry: Any, act: str) -> tuple[str, ...]:
     if isinstance(entry, Settlement):
-        return entry.status
-    return Status.COMPLETED if act == "complete" else Status.RUNNING
+        return (entry.status,)
+    if act == "start":
+        return Status.RUNNING, Status.COMPLETED
+    return (Status.COMPLETED if act == "complete" else Status.RUNNING,)
 
 
 def _unstorable(completion: Completion, error: str) -> Settlement:

@@ -100,7 +100,7 @@ def take_note(context: JobContext) -> dict[str, Any] | None:
 
 
 async def _serve(channel: Channel, order: dict[str, Any]) -> None:
-    database = Database(order["database_url"], pool_size=4)
+    database = Database(order["database_url"], pool_size=4, pooler=order["pooler"])
     around = InChild(channel, database, await database.users())
     context = JobContext(_job(order["job"]), around)
     answer = await _answer(order, context)

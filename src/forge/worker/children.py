@@ -71,6 +71,7 @@ class Children:
             "name": attempt.definition.name,
             "qualname": handler.__qualname__,
             "database_url": self._url,
+            "pooler": self._app.config.database.pooler,
             "output_limit": self._app.config.payload.max_output,
             "job": {name: _plain(value) for name, value in job.items()},
         }

@@ -4,11 +4,11 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from forge.core.errors import DatabaseUnavailable
+from forge.core.errors import ForgeError
 from forge.core.event import Events
 from forge.core.job import Job
 from forge.core.lanes import Lanes
@@ -41,6 +41,7 @@ class Claimer:
         *,
         batch_size: int,
         poll: Callable[[], float],
+        told: Callable[[Sequence[UUID]], None],
     ) -> None:
         self._link = link
         self._worker = worker
@@ -48,6 +49,7 @@ class Claimer:
         self._acker = acker
         self._events = events
         self._batch_size = batch_size
+        self._told = told
         self._poll = poll
         self._slots = worker.max_concurrent
         self._lanes = Lanes(self._serves)
@@ -101,7 +103,7 @@ class Claimer:
                 if not await self._claim_once():
                     await within(self._changed, self._idle_for())
                 pause = self._poll()
-            except DatabaseUnavailable as error:
+            except ForgeError as error:
                 self.lost_a_claim = True
                 self._events.notice("warning", "claims wait for the database", error=str(error))
                 await within(self.stopped, pause * random.uniform(0.5, 1.5))
@@ -130,7 +132,10 @@ class Claimer:
         )
         self._lanes.took(asked, taken, limit, self._lane_of_job)
         self._take(taken, start)
-        return True
+        self._told([job.id for job in taken])
+        # A lane may look due and give nothing, its jobs being locked by another's claim: then the
+        # next look can wait.
+        return bool(taken) or bool(self._lanes.next())
 
     def _take(self, taken: list[Job], start: bool) -> None:
         if len(taken) > 1:

@@ -139,10 +139,16 @@ class JobContext:
         text = None if output is None else encode(output, what="the output")
         async with self.db.acquire() as conn, conn.transaction():
             yield conn
-            done = jobs.complete([Completion(self._job.id, self._job.lease, text)])
-            if not done.read(await conn.fetch(done.sql, *done.args)):
+            if not await self._complete_on(conn, text):
                 raise self.stale("complete_in_transaction")
         self.completed = True
+
+    async def _complete_on(self, conn: "Connection[Any]", output: str | None) -> bool:
+        done = jobs.complete([Completion(self._job.id, self._job.lease, output)])
+        if await _accepted(conn, done):
+            return True
+        # The start of a job that was fetched ahead may not be written yet.
+        return await _accepted(conn, jobs.start([self._job])) and await _accepted(conn, done)
 
     async def run(self, statement: Statement[T]) -> T:
         """Run one of Forge's own statements."""
@@ -160,6 +166,10 @@ class JobContext:
             f"{act} of job {self._job.id} was refused: lease {self._job.lease} is over, the job "
             "was cancelled or given to another worker; stop here, nothing of this attempt counts"
         )
+
+
+async def _accepted(conn: "Connection[Any]", statement: Statement[list[UUID]]) -> bool:
+    return bool(statement.read(await conn.fetch(statement.sql, *statement.args)))
 
 
 def _storable(message: str) -> str:

@@ -60,6 +60,13 @@ class Reconciler:
         self._suspicions = findings
         self._claimer.lost_a_claim |= was_lost and bool(findings)
 
+    async def give_back_all(self) -> None:
+        """At the end of the worker: whatever is still in its name, it has forgotten."""
+        worker = self._worker
+        found = await self._link.run(jobs.reconcile(worker.id, worker.incarnation, []))
+        for row in found:
+            await self._give_back(row["id"], row["lease"])
+
     async def _give_back(self, job_id: UUID, lease: int) -> None:
         lost = Settlement(job_id, lease, "claimed running", Status.PENDING, given_back=1)
         await self._link.run(jobs.settle([lost]))

@@ -44,6 +44,9 @@ class _Thread:
             self._ident = threading.get_ident()
         try:
             return call()
+        except StopIteration as error:
+            # No future can carry it: whoever awaits the handler would wait for ever.
+            raise RuntimeError("the handler raised StopIteration") from error
         finally:
             self._leave()
 

@@ -4,11 +4,14 @@ import asyncio
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 from uuid import UUID, uuid4
 
 from forge.app import Forge
+from forge.core.errors import ForgeError
+from forge.core.herd import is_called
 from forge.core.job import Job
 from forge.core.outcome import Released, settle
 from forge.requests import REQUESTS
@@ -34,6 +37,7 @@ from forge.worker.tell import INTERVAL as TELL_INTERVAL
 from forge.worker.tell import Teller
 
 DEADLINES_INTERVAL = 0.1
+PASS_ON_INTERVAL = 1.0
 
 
 class Worker:
@@ -50,7 +54,8 @@ class Worker:
         self._releasing = asyncio.Event()
         self._stop = asyncio.Event()
         self._heard_at = 0.0
-        self._is_first = False
+        self._peers: list[UUID] = []
+        self._passed_on_at = 0.0
 
     async def run(self) -> None:
         """Work until `drain` or `release` is called and all that was begun is settled."""
@@ -105,6 +110,7 @@ class Worker:
             self.events,
             batch_size=settings.batch_size,
             poll=self._poll,
+            told=self.teller.changed,
         )
         self.acker.written = self.claimer.look_again
         self.listener = Listener(
@@ -134,7 +140,10 @@ class Worker:
             await self._release_running()
         self._stop.set()
         self.acker.wake()
-        await acking
+        await asyncio.wait([acking], timeout=self.settings.shutdown_grace.total_seconds())
+        if not acking.done():
+            self.events.notice("error", "the database is away: what is not written will run again")
+            acking.cancel()
 
     async def _release_running(self) -> None:
         """Ask what still runs to stop; what does not is given back all the same, and we exit."""
@@ -151,8 +160,10 @@ class Worker:
 
     async def _close(self) -> None:
         await asyncio.to_thread(self.heart.stop)
-        await self.teller.tell()
-        await self._side.run(workers.leave(self.registration))
+        with suppress(ForgeError):  # who cannot say goodbye is found dead instead
+            await self.reconciler.give_back_all()
+            await self.teller.tell()
+            await self._side.run(workers.leave(self.registration))
         await self.runner.close()
         await self.around.close()
         for link in self._links:
@@ -169,7 +180,7 @@ class Worker:
         ]
 
     async def _prune(self) -> None:
-        if self._is_first:  # one worker's worth of pruning is enough
+        if self._peers[:1] == [self.registration.id]:  # one worker's worth of pruning is enough
             await self.pruner.prune()
 
     async def _watch_deadlines(self) -> None:
@@ -214,7 +225,18 @@ class Worker:
         self.claimer.slot_freed()
 
     def _woken(self, payload: str) -> None:
+        if not is_called(payload, self.registration.id, self._peers):
+            return
         self.claimer.hint()
+        if payload and len(self.runner.running) >= self.settings.max_concurrent:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Called, but with no slot free: let everyone know, though not all the time."""
+        now = self._loop.time()
+        if len(self._peers) > 1 and now - self._passed_on_at > PASS_ON_INTERVAL:
+            self._passed_on_at = now
+            self.teller.call_everyone()
 
     def _called(self, payload: str) -> None:
         """Our own knocking, or word that a job of ours was cancelled."""
@@ -234,7 +256,7 @@ class Worker:
         if not beat.is_current:
             self.events.notice("error", "another worker has taken this one's id; it stops")
             self.release()
-        self._is_first = beat.living[:1] == [self.registration.id]
+        self._peers = beat.peers
         # A blocked loop reads its sockets late: ask a moment after it has had the chance to.
         self._loop.call_later(1, self._check_listener)
 

@@ -1,6 +1,7 @@
 -- Write down how far running attempts have come, and that they live.
 -- $1 ids, $2 leases, $3 the status they must be in, $4 percents, $5 messages, $6 checkpoints;
--- null keeps what is there.
+-- null keeps what is there. A job that was fetched ahead may say something before its start is
+-- written.
 -- Returns the ids that were accepted.
 update forge_jobs as job
 set progress_percent = coalesce(note.percent, job.progress_percent),
@@ -9,5 +10,5 @@ set progress_percent = coalesce(note.percent, job.progress_percent),
     last_heartbeat = now()
 from unnest($1::uuid[], $2::bigint[], $3::text[], $4::integer[], $5::text[], $6::text[])
     as note (id, lease, status, percent, message, checkpoint)
-where job.id = note.id and job.lease = note.lease and job.status = note.status
+where job.id = note.id and job.lease = note.lease and job.status in (note.status, 'claimed')
 returning job.id;

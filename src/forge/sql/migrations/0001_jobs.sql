@@ -161,7 +161,8 @@ create table forge_job_types (
     worker_capability varchar(255),
     category varchar(32),
     requires text[] not null default '{}',
-    -- null: no key of its own; 'input': the whole input; 'input.a.b': what lies there
+    -- null: no key of its own; 'input': the whole input; 'input.a.b': what lies there;
+    -- 'function': made by the type's own code
     idempotent text,
     dead_letter boolean not null default true,
     isolation varchar(32) not null default 'none',

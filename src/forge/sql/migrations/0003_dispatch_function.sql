@@ -60,6 +60,9 @@ begin
         return null;
     elsif idempotent = 'input' then
         return job_type || ':' || md5(input::text);
+    elsif idempotent = 'function' then
+        raise exception 'the idempotency key of % is made by a function that only its own code has', job_type
+            using errcode = 'invalid_parameter_value', hint = 'give idempotency_key =>';
     end if;
     foreach step in array (string_to_array(idempotent, '.'))[2:] loop
         found := found -> step;

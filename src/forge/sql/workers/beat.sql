@@ -1,4 +1,4 @@
--- A worker lives, and learns of those that do not. $1 to $9 as in workers/register, $10 how many
+-- A worker lives, and learns of those that do not and of its peers, who serve the same jobs. $1 to $9 as in workers/register, $10 how many
 -- jobs it runs, $11 whether it is draining, $12 seconds of silence after which a worker is dead,
 -- $13 a channel to knock at, which proves that its listener hears.
 -- Its row is made again where somebody deleted it; `is_current` is false once a later life of the
@@ -17,5 +17,7 @@ select exists (select from mine) as is_current,
        array(select id from forge_workers
              where id <> $1 and last_heartbeat < now() - make_interval(secs => $12)) as dead,
        array(select id from forge_workers
-             where last_heartbeat >= now() - make_interval(secs => $12) order by id) as living,
+             where last_heartbeat >= now() - make_interval(secs => $12)
+               and capabilities = $6 and queues is not distinct from $7 and job_types = $8
+             order by id) as peers,
        pg_notify($13, '') is null as knocked;

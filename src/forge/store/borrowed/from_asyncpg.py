@@ -30,8 +30,15 @@ class FromAsyncpg:
         return found
 
     async def copy(self, copy: Copy) -> int:
-        with self._in_transaction():
-            return await copy_blocks(self._conn, copy.columns, _as_they_come(copy.blocks))
+        source = _Source(copy.blocks)
+        try:
+            with self._in_transaction():
+                return await copy_blocks(self._conn, copy.columns, source.blocks())
+        except Exception:
+            # asyncpg cancels the COPY when its source fails, and that is what it then reports.
+            if source.error is not None:
+                raise source.error from None
+            raise
 
     @contextmanager
     def _in_transaction(self) -> Iterator[None]:
@@ -59,6 +66,17 @@ async def copy_blocks(
     return int(status.split()[-1])
 
 
-async def _as_they_come(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    for block in blocks:
-        yield block
+class _Source:
+    """The caller's rows as they come, and the error that ended them, if one did."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self.error: Exception | None = None
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        try:
+            for block in self._blocks:
+                yield block
+        except Exception as error:
+            self.error = error
+            raise

@@ -1,0 +1,29 @@
+"""Which idle workers a wake-up is for: enough to do the work, not the whole herd."""
+
+import zlib
+from collections.abc import Sequence
+from uuid import UUID
+
+# Wake so many more than there are jobs: some of those called may be busy or gone by now.
+SPARE = 2
+EVERYONE = ""
+
+
+def call(jobs: int, nonce: int) -> str:
+    """Write the wake-up for so many new jobs; the nonce decides whose turn it is."""
+    return f"{jobs} {nonce}"
+
+
+def is_called(payload: str, worker: UUID, peers: Sequence[UUID]) -> bool:
+    """Whether a wake-up is for this worker, among those that serve the same jobs.
+
+    Every worker answers alike without asking the others: from the nonce each draws the same lots.
+    """
+    words = payload.split()
+    if len(words) != 2 or not all(word.isdecimal() for word in words):
+        return True
+    wanted = int(words[0]) + SPARE
+    if len(peers) <= wanted:
+        return True
+    lots = sorted(peers, key=lambda peer: zlib.crc32(peer.bytes, int(words[1])))
+    return worker in lots[:wanted] or worker not in peers
