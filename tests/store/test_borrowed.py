@@ -30,7 +30,7 @@ OPTIONS: dict[str, Any] = {
     "auth": {"actor": "ann", "odd": 'back\\slash "quote"\n\ttab'},
     "meta": {"é": [1, None, True]},
     # whatever it holds, it stays one value: a line of its own would be a job of its own
-    "traceparent": "00-0af7\\N\t\\\n\r\\.\n-01",
+    "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 \\N \\.",
 }
 AT = datetime(2031, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 INPUT = {"text": 'tab\t newline\n backslash\\ \\N \\. quote" ünï 🎈', "n": 1.5, "none": None}

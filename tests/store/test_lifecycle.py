@@ -16,7 +16,7 @@ from forge.store import jobs
 from forge.store.database import Database
 from forge.store.migrate import all_migrations
 from forge.store.workers import Registration
-from tests.store.placing import Psql, claiming, insert, placed, registered, way_to
+from tests.store.placing import Psql, claiming, insert, placed, registered
 
 WORKER = uuid4()
 MOVE = """update forge_jobs set status = $2, lease = lease + $3, worker_id = $4 where id = $1"""
@@ -215,12 +215,6 @@ async def test_a_job_whose_owner_lives_is_not_rescued(
 
     assert list(found) == []
     assert await _status(psql, given.id) is Status.RUNNING
-
-
-def test_every_status_can_be_reached() -> None:
-    for status in Status:
-        way = way_to(status)
-        assert status is (way[-1][1] if way else Status.PENDING)
 
 
 async def _given(psql: "Psql[Any]", database: Database, status: Status) -> Given:

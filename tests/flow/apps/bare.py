@@ -1,0 +1,5 @@
+"""An app that has no jobs yet."""
+
+import forge
+
+app = forge.Forge()

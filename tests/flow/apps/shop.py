@@ -1,0 +1,56 @@
+"""The app that the tests of the command line run."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import forge
+from forge import JobContext, Retry
+
+app = forge.Forge()
+
+
+@app.job
+async def greet(ctx: JobContext, input: dict[str, Any]) -> dict[str, Any]:
+    ctx.progress(50, "thinking of a greeting")
+    return {"text": f"hello {input['name']}"}
+
+
+@app.job(max_attempts=1)
+async def fail(ctx: JobContext, input: dict[str, Any]) -> None:
+    raise ValueError("no luck today")
+
+
+@app.job(retry=Retry(max_attempts=5, max_backoff="1h", backoff="fixed"))
+async def fail_for_now(ctx: JobContext, input: dict[str, Any]) -> None:
+    raise forge.RateLimited("later", retry_after="1h")
+
+
+@app.job
+async def wait_at(ctx: JobContext, input: dict[str, Any]) -> str:
+    """Wait until a file is there."""
+    gate = Path(input["gate"])
+    while not gate.exists():  # noqa: ASYNC110, ASYNC240
+        await asyncio.sleep(0.02)
+    return "passed"
+
+
+@app.job
+async def refuse_to_end(ctx: JobContext, input: dict[str, Any]) -> None:
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            continue
+
+
+@app.job
+def hang(ctx: JobContext, input: dict[str, Any]) -> None:
+    """Be stuck in a call that nothing can interrupt."""
+    time.sleep(600)
+
+
+@app.job(worker_capability="gpu")
+async def render(ctx: JobContext, input: dict[str, Any]) -> None:
+    return None

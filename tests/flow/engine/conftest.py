@@ -1,0 +1,72 @@
+"""Apps on the test's database, and workers that run their jobs inside the test's own loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from forge import Config, Forge, Worker
+from forge.core.event import Event, WorkerNotice
+
+FAST: dict[str, Any] = {
+    "poll_interval": "20ms",
+    "heartbeat_interval": "500ms",
+    "dead_after": "30s",
+    "shutdown_grace": "5s",
+    "metrics_port": "off",
+}
+
+MakeApp = Callable[..., Forge]
+Work = Callable[..., Awaitable[Worker]]
+
+
+@pytest.fixture
+async def make_app(database_url: str) -> AsyncIterator[MakeApp]:
+    """Make apps on the test's database; keywords are settings of its worker, or whole sections."""
+    made: list[Forge] = []
+
+    def make(**settings: Any) -> Forge:
+        sections = {key: settings.pop(key) for key in list(settings) if key in Config.model_fields}
+        app = Forge(Config(worker=FAST | settings, **sections), database_url=database_url)
+        made.append(app)
+        return app
+
+    yield make
+    for app in made:
+        await app.close()
+
+
+@pytest.fixture
+def app(make_app: MakeApp) -> Forge:
+    """An app on the test's database."""
+    return make_app()
+
+
+@pytest.fixture
+async def work(make_app: MakeApp) -> AsyncIterator[Work]:
+    """Start workers; at the end of the test each is drained, and none may have met an error."""
+    running: list[tuple[Worker, asyncio.Task[None]]] = []
+    errors: list[Event] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, WorkerNotice) and event.level == "error":
+            errors.append(event)
+
+    async def start(app: Forge) -> Worker:
+        app.events.listeners.append(note)
+        worker = Worker(app)
+        task = asyncio.create_task(worker.run())
+        started = asyncio.create_task(worker.started.wait())
+        await asyncio.wait({task, started}, return_when=asyncio.FIRST_COMPLETED)
+        started.cancel()
+        if task.done():
+            await task
+        running.append((worker, task))
+        return worker
+
+    yield start
+    for worker, task in running:
+        worker.drain()
+        await asyncio.wait_for(task, 30)
+    assert errors == []

@@ -1,0 +1,258 @@
+"""Bad input: refused with a clear error before anything is written, and no worker minds."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+
+from forge import (
+    Config,
+    DatabaseUnavailable,
+    Forge,
+    ForgeError,
+    InvalidPayload,
+    InvalidValue,
+    JobContext,
+    SchemaMissing,
+    Worker,
+)
+from forge.store.embedded import Cluster
+from tests.flow.engine.conftest import MakeApp, Work
+
+
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def looped() -> Any:
+    value: dict[str, Any] = {}
+    value["self"] = value
+    return value
+
+
+PAYLOADS = {
+    "nul": ({"a": "x\0y"}, r"\$\.a"),
+    "nul in a key": ({"x\0y": 1}, r"\$"),
+    "nan": ({"a": [1, float("nan")]}, r"\$\.a\[1\] is NaN"),
+    "infinity": ({"a": float("-inf")}, r"\$\.a"),
+    "surrogate": ({"a": "\ud800"}, r"\$\.a"),
+    "too large": ({"a": "x" * 10_000_000}, "10,000,008 bytes of JSON, the limit is 262,144"),
+    "too deep": ({"a": deep(10_000)}, "nested deeper than 64 levels; flatten it"),
+    "in a circle": (looped(), "contains itself"),
+    "bytes": ({"a": b"x"}, "pass base64 text"),
+    "a set": ({"a": {1}}, "pass a list"),
+    "an object": ({"a": object()}, r"\$\.a is of type object"),
+    "a number as key": ({1: "x"}, "JSON keys are text"),
+    "a huge number": ({"a": 10**5000}, r"\$\.a"),
+}
+
+
+@pytest.mark.parametrize("kind", PAYLOADS)
+@pytest.mark.parametrize("way", ["one", "many"])
+async def test_a_payload_that_cannot_be_stored_is_refused_with_its_path(
+    app: Forge, psql: Any, kind: str, way: str
+) -> None:
+    payload, says = PAYLOADS[kind]
+    _define(app)
+
+    with pytest.raises(InvalidPayload, match=says):
+        await _dispatch(app, way, payload)
+
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {"delay": 5},
+    {"delay": "soon"},
+    {"delay": "-1s"},
+    {"delay": timedelta(days=-1)},
+    {"delay": "99999999d"},
+    {"scheduled_at": "tomorrow"},
+    {"scheduled_at": datetime(2031, 1, 1)},
+    {"scheduled_at": datetime(9999, 12, 31, tzinfo=UTC)},
+    {"scheduled_at": datetime(1, 1, 1, tzinfo=UTC)},
+    {"scheduled_at": 1_900_000_000},
+    {"expires_at": datetime(2031, 1, 1)},
+    {"expires_at": "never"},
+    {"tenant_id": "1"},
+    {"tenant_id": 2**63},
+    {"tenant_id": True},
+    {"tenant_id": 1.0},
+    {"correlation_id": "not a uuid"},
+    {"correlation_id": 7},
+    {"parent_id": "x"},
+    {"queue": ""},
+    {"queue": "a\0b"},
+    {"queue": "x" * 256},
+    {"queue": None},
+    {"tags": "one"},
+    {"tags": [1]},
+    {"tags": ["a\0"]},
+    {"tags": 5},
+    {"auth": {"a": float("nan")}},
+    {"meta": {"a": {1}}},
+    {"payload_version": "x" * 33},
+    {"traceparent": 5},
+    {"traceparent": "x" * 300},
+    {"traceparent": "a\0b"},
+    {"idempotency_key": ""},
+    {"idempotency_key": 5},
+    {"colour": "red"},
+    {"prioriti": 5},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda given: repr(given)[:60])
+async def test_an_option_that_makes_no_sense_is_refused_by_name(
+    app: Forge, psql: Any, options: dict[str, Any]
+) -> None:
+    _define(app)
+    (name,) = options
+
+    with pytest.raises((InvalidValue, InvalidPayload), match=name.rstrip("s")):
+        await app.dispatch("ping", {}, **options)
+
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
+
+
+async def test_an_unknown_option_is_told_those_that_there_are(app: Forge) -> None:
+    _define(app)
+
+    with pytest.raises(InvalidValue, match=r"no option 'colour'; it takes priority, scheduled_at"):
+        await app.dispatch("ping", {}, colour="red")  # type: ignore[call-arg]
+
+
+def test_an_unknown_attribute_of_a_job_is_told_those_that_there_are(app: Forge) -> None:
+    with pytest.raises(InvalidValue, match="no attribute 'retries'; it takes category"):
+
+        @app.job(retries=3)
+        async def ping(ctx: Any) -> None: ...
+
+
+async def test_a_time_without_a_zone_says_how_to_give_it_one(app: Forge) -> None:
+    _define(app)
+
+    with pytest.raises(InvalidValue, match=r"no time zone; use datetime\.now\(timezone\.utc\)"):
+        await app.dispatch("ping", {}, scheduled_at=datetime(2031, 1, 1))
+
+
+async def test_a_job_after_a_refused_one_is_as_good_as_any(app: Forge, work: Work) -> None:
+    _define(app)
+    await work(app)
+    for payload, _ in PAYLOADS.values():
+        with pytest.raises(InvalidPayload):
+            await app.dispatch("ping", payload)
+
+    assert await (await app.dispatch("ping", {})).result(10) == "pong"
+
+
+@pytest.mark.parametrize("kind", sorted(set(PAYLOADS) - {"too large"}))
+async def test_a_bad_output_fails_its_attempt_and_the_worker_goes_on(
+    app: Forge, work: Work, kind: str
+) -> None:
+    _define(app)
+
+    @app.job
+    async def give(ctx: JobContext) -> Any:
+        return PAYLOADS[kind][0]
+
+    await work(app)
+    handle = await give.dispatch()
+    async for job in handle.updates():
+        if job.status == "retry":
+            break
+
+    assert "the output" in (job.last_error or "")
+    assert await (await app.dispatch("ping", {})).result(10) == "pong"
+
+
+@pytest.mark.parametrize("way", ["one", "many"])
+async def test_a_closed_connection_is_named_as_such(
+    app: Forge, database_url: str, way: str
+) -> None:
+    _define(app)
+    conn = await asyncpg.connect(database_url)
+    await conn.close()
+
+    with pytest.raises(DatabaseUnavailable, match="conn= is closed; open a connection"):
+        await _dispatch(app, way, {}, conn=conn)
+
+
+async def test_a_full_pool_says_so_within_its_patience(make_app: MakeApp, psql: Any) -> None:
+    app = make_app(database={"pool_size": 1, "connect_timeout": "200ms"})
+    _define(app)
+    database = await (await app.session()).database()
+
+    async with database.acquire():
+        with pytest.raises(
+            DatabaseUnavailable, match=r"within 0\.2 s; raise \[database\] pool_size"
+        ):
+            await app.dispatch("ping", {})
+
+    await app.dispatch("ping", {})
+    assert await psql.fetchval("select count(*) from forge_jobs") == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://forge@127.0.0.1:1/forge",
+        "postgresql://forge@/forge?host=/nowhere/at/all",
+    ],
+)
+async def test_no_database_is_said_with_where_to_look(url: str) -> None:
+    app = Forge(Config(database={"connect_timeout": "2s"}), database_url=url)
+    _define(app)
+
+    with pytest.raises(DatabaseUnavailable, match="FORGE_DATABASE_URL"):
+        await app.dispatch("ping", {})
+    with pytest.raises(DatabaseUnavailable, match="FORGE_DATABASE_URL"):
+        await Worker(app).run()
+    await app.close()
+
+
+async def test_a_database_that_does_not_exist_is_said_with_where_to_look(server: Cluster) -> None:
+    app = Forge(Config(), database_url=server.url("no_such_database"))
+    _define(app)
+
+    with pytest.raises(DatabaseUnavailable, match="no_such_database"):
+        await app.dispatch("ping", {})
+    await app.close()
+
+
+async def test_a_database_without_tables_says_to_migrate(server: Cluster) -> None:
+    app = Forge(Config(), database_url=server.url("postgres"))
+    _define(app)
+
+    with pytest.raises(SchemaMissing, match="run `forge migrate`"):
+        await app.dispatch("ping", {})
+    with pytest.raises(SchemaMissing, match="run `forge migrate`"):
+        await app.dispatch_many("ping", [{}])
+    with pytest.raises(SchemaMissing, match="run `forge migrate`"):
+        await Worker(app).run()
+    await app.close()
+
+
+async def test_every_error_of_forge_is_one_of_its_tree(app: Forge) -> None:
+    _define(app)
+
+    for payload, options in (({1: 1}, {}), ({}, {"priority": "x"}), ({}, {"delay": "x"})):
+        with pytest.raises(ForgeError):
+            await app.dispatch("ping", payload, **options)  # type: ignore[arg-type]
+
+
+async def _dispatch(app: Forge, way: str, payload: Any, **options: Any) -> None:
+    if way == "one":
+        await app.dispatch("ping", payload, **options)
+    else:
+        await app.dispatch_many("ping", [{}, payload], **options)
+
+
+def _define(app: Forge) -> None:
+    @app.job
+    async def ping(ctx: JobContext, input: dict) -> str:
+        return "pong"

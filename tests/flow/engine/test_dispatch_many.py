@@ -1,0 +1,155 @@
+"""Many at once: all or none, from any iterable, with the faulty one named."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from forge import Forge, InvalidPayload, JobContext
+from tests.faults.kit.process import until
+from tests.flow.engine.conftest import Work
+
+
+class Row(BaseModel):
+    n: int
+
+
+async def test_every_input_becomes_a_job_in_its_order(app: Forge, psql: Any) -> None:
+    _define(app)
+
+    count = await app.dispatch_many("plain", [{"n": n} for n in range(2500)])
+
+    assert count == 2500
+    found = await psql.fetch("select (input ->> 'n')::int as n from forge_jobs order by id")
+    assert [row["n"] for row in found] == list(range(2500))
+
+
+async def test_a_large_number_goes_by_copy(app: Forge, psql: Any) -> None:
+    _define(app)
+    await psql.execute("create extension pg_stat_statements")
+    await psql.execute("select pg_stat_statements_reset()")
+
+    await app.dispatch_many("plain", ({"n": n} for n in range(3000)))
+
+    calls, rows = await psql.fetchrow(
+        "select sum(calls)::int, sum(rows)::int from pg_stat_statements "
+        "where query ilike 'copy %forge_jobs%' and dbid = "
+        "(select oid from pg_database where datname = current_database())"
+    )
+    assert (calls, rows) == (1, 3000)
+
+
+async def test_a_generator_is_read_as_it_goes(app: Forge, psql: Any) -> None:
+    _define(app)
+    seen: list[int] = []
+
+    def numbers() -> Iterator[dict[str, int]]:
+        for n in range(1500):
+            seen.append(n)
+            yield {"n": n}
+
+    assert await app.dispatch_many("plain", numbers()) == 1500
+    assert len(seen) == 1500
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("plain", ValueError),
+        ("plain", OSError),
+        ("keyed", ValueError),
+        ("keyed", OSError),
+        ("keyed", TimeoutError),
+        ("plain", TimeoutError),
+    ],
+)
+async def test_a_generator_that_fails_leaves_nothing_and_its_error_is_the_callers(
+    app: Forge, psql: Any, name: str, error: type[Exception]
+) -> None:
+    _define(app)
+
+    def numbers() -> Iterator[dict[str, int]]:
+        for n in range(1200):
+            yield {"n": n}
+        raise error("the file ended")
+
+    with pytest.raises(error, match="the file ended"):
+        await app.dispatch_many(name, numbers())
+
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
+    assert await psql.fetchval("select count(*) from forge_idempotency_keys") == 0
+    assert await app.dispatch_many(name, [{"n": 1}]) == 1
+
+
+@pytest.mark.parametrize("name", ["typed", "keyed_typed"])
+async def test_an_input_that_does_not_fit_is_named_by_its_place_and_path(
+    app: Forge, psql: Any, name: str
+) -> None:
+    _define(app)
+    inputs: list[Any] = [{"n": n} for n in range(1100)]
+    inputs[1050] = {"n": "many"}
+
+    with pytest.raises(InvalidPayload, match=r"input 1050: .*\$\.n") as refused:
+        await app.dispatch_many(name, inputs)
+
+    assert refused.value.path == "$.n"
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
+
+
+async def test_a_value_that_json_does_not_have_is_named_too(app: Forge, psql: Any) -> None:
+    _define(app)
+
+    with pytest.raises(InvalidPayload, match=r"input 2: .*\$\.n is NaN"):
+        await app.dispatch_many("plain", [{"n": 0}, {"n": 1}, {"n": float("nan")}])
+
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
+
+
+async def test_none_at_all_is_fine(app: Forge, psql: Any) -> None:
+    _define(app)
+
+    assert await app.dispatch_many("plain", []) == 0
+    assert await app.dispatch_many("keyed", []) == 0
+
+
+async def test_the_options_apply_to_each(app: Forge, psql: Any) -> None:
+    _define(app)
+
+    await app.dispatch_many(
+        "plain", [{}, {}], priority="low", tenant_id=3, queue="side", tags=["a", "b,c"]
+    )
+
+    found = await psql.fetch("select priority, tenant_id, queue, tags from forge_jobs")
+    assert [tuple(row) for row in found] == [(25, 3, "side", ["a", "b,c"])] * 2
+
+
+@pytest.mark.parametrize(
+    "text", ["tab\t", "line\nfeed", "back\\slash", "\\.", "\\N", '"quoted"', "\u2028", "🎈"]
+)
+async def test_no_text_is_changed_on_its_way(app: Forge, work: Work, text: str) -> None:
+    got: list[Any] = []
+
+    @app.job
+    async def echo(ctx: JobContext, input: dict) -> None:
+        got.append(input)
+
+    await work(app)
+    await app.dispatch_many(echo, [{text: text}])
+
+    await until(lambda: got, 10, "it ran")
+    assert got == [{text: text}]
+
+
+def _define(app: Forge) -> None:
+    @app.job
+    async def plain(ctx: JobContext, input: dict) -> None: ...
+
+    @app.job(idempotent="input.n")
+    async def keyed(ctx: JobContext, input: dict) -> None: ...
+
+    @app.job
+    async def typed(ctx: JobContext, input: Row) -> None: ...
+
+    @app.job(idempotent="input.n")
+    async def keyed_typed(ctx: JobContext, input: Row) -> None: ...

@@ -1,0 +1,131 @@
+"""Types known by name: written when a worker starts, dispatched from where their code is not."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from forge import Forge, JobContext, Retry, UnknownJobType
+from tests.flow.engine import handlers
+from tests.flow.engine.conftest import MakeApp, Work
+
+
+class Order(BaseModel):
+    id: int
+    note: str = ""
+
+
+async def test_a_worker_writes_its_types_when_it_starts(app: Forge, work: Work, psql: Any) -> None:
+    @app.job(
+        timeout="30m",
+        priority="high",
+        retry=Retry(max_attempts=5, backoff="linear", max_backoff="10m"),
+        worker_capability="media",
+        queue="films",
+        idempotent="input.id",
+        category="export",
+        requires=["film_id"],
+        dead_letter=False,
+    )
+    async def render(ctx: JobContext, input: Order) -> Order: ...
+
+    app.register(handlers.where)
+    await work(app)
+
+    row = await psql.fetchrow("select * from forge_job_types where name = 'render'")
+    expected = {
+        "queue": "films",
+        "priority": 75,
+        "max_attempts": 5,
+        "timeout": timedelta(minutes=30),
+        "worker_capability": "media",
+        "category": "export",
+        "requires": ["film_id"],
+        "idempotent": "input.id",
+        "dead_letter": False,
+        "isolation": "none",
+    }
+    assert {name: row[name] for name in expected} == expected
+    assert json.loads(row["retry"]) == {"backoff": "linear", "max_backoff": "10m"}
+    assert json.loads(row["input_schema"])["required"] == ["id"]
+    assert json.loads(row["output_schema"])["title"] == "Order"
+    isolation = "select isolation from forge_job_types where name = 'where'"
+    assert await psql.fetchval(isolation) == "process"
+
+
+async def test_a_type_that_changed_is_written_anew(
+    make_app: MakeApp, work: Work, psql: Any
+) -> None:
+    for attempts in (2, 4):
+        app = make_app()
+
+        @app.job(max_attempts=attempts)
+        async def ping(ctx: JobContext) -> None: ...
+
+        await work(app)
+
+    assert await psql.fetchval("select max_attempts from forge_job_types") == 4
+
+
+async def test_a_type_is_dispatched_by_name_where_its_code_is_not(
+    make_app: MakeApp, work: Work
+) -> None:
+    app, elsewhere = make_app(), make_app()
+
+    @app.job(priority="low", max_attempts=7, queue="side")
+    async def ping(ctx: JobContext, input: dict) -> dict:
+        return input
+
+    await work(app)
+    handle = await elsewhere.dispatch("ping", {"n": 1})
+
+    assert await handle.result(10) == {"n": 1}
+    job = await handle.get()
+    assert (job.priority, job.max_attempts, job.queue) == (25, 7, "side")
+    assert await elsewhere.dispatch_many("ping", [{"n": n} for n in range(5)]) == 5
+
+
+async def test_a_name_that_nobody_registered_is_refused(app: Forge, psql: Any) -> None:
+    with pytest.raises(UnknownJobType, match=r"'nobody'; start a worker .* `forge migrate --app"):
+        await app.dispatch("nobody", {})
+    with pytest.raises(UnknownJobType):
+        await app.dispatch_many("nobody", [{}])
+
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
+
+
+async def test_a_name_that_was_refused_is_accepted_once_somebody_has_it(
+    make_app: MakeApp, work: Work
+) -> None:
+    app, elsewhere = make_app(), make_app()
+
+    @app.job
+    async def ping(ctx: JobContext) -> str:
+        return "pong"
+
+    with pytest.raises(UnknownJobType):
+        await elsewhere.dispatch("ping")
+    await work(app)
+
+    assert await (await elsewhere.dispatch("ping")).result(10) == "pong"
+
+
+async def test_a_worker_never_claims_a_type_it_does_not_have(
+    make_app: MakeApp, work: Work, psql: Any
+) -> None:
+    app = make_app()
+
+    @app.job
+    async def ping(ctx: JobContext) -> str:
+        return "pong"
+
+    foreign = await psql.fetchval(
+        "insert into forge_jobs (job_type, priority) values ('foreign', 100) returning id"
+    )
+    await work(app)
+    await (await ping.dispatch()).result(10)
+
+    row = await psql.fetchrow("select status, lease from forge_jobs where id = $1", foreign)
+    assert tuple(row) == ("pending", 0)

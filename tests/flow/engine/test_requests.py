@@ -1,0 +1,113 @@
+"""Requests: moving a job, for whom, and what is written down about it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from forge import Forge, JobContext, JobFailed, JobHandle
+from tests.flow.engine.conftest import Work
+
+
+async def test_a_job_is_run_now_that_was_to_run_later(app: Forge, work: Work) -> None:
+    handle = await _waiting(app)
+    await work(app)
+    await (await app.run_now(handle.id)).result(10)
+
+    assert await handle.result(10) == "ran"
+
+
+async def test_a_job_is_moved_to_another_time(app: Forge, work: Work) -> None:
+    handle = await _waiting(app)
+    await work(app)
+    at = datetime.now(UTC) + timedelta(days=3)
+    await (await app.reschedule(handle.id, at)).result(10)
+
+    assert (await handle.get()).scheduled_at == at
+
+
+async def test_a_job_that_is_over_is_not_moved(app: Forge, work: Work) -> None:
+    handle = await _waiting(app, delay="0s")
+    await work(app)
+    await handle.result(10)
+
+    with pytest.raises(JobFailed, match="was left alone: it is final"):
+        await (await app.run_now(handle.id)).result(10)
+
+
+@pytest.mark.parametrize("verb", ["cancel", "delete", "run_now", "reschedule"])
+async def test_the_job_of_another_tenant_is_not_touched_and_not_told_of(
+    app: Forge, work: Work, psql: Any, verb: str
+) -> None:
+    handle = await _waiting(app, tenant_id=1)
+    before = await psql.fetchrow("select * from forge_jobs where id = $1", handle.id)
+    await work(app)
+    more = {"at": datetime.now(UTC)} if verb == "reschedule" else {}
+
+    request = await getattr(app, verb)(handle.id, tenant_id=2, **more)
+
+    with pytest.raises(JobFailed, match="there is no job"):
+        await request.result(10)
+    assert await psql.fetchrow("select * from forge_jobs where id = $1", handle.id) == before
+    assert await psql.fetchval("select count(*) from forge_audit_events") == 0
+
+
+@pytest.mark.parametrize("tenant", [{"tenant_id": 1}, {}])
+async def test_the_tenant_itself_and_an_operator_may_cancel(
+    app: Forge, work: Work, tenant: dict[str, Any]
+) -> None:
+    handle = await _waiting(app, tenant_id=1)
+    await work(app)
+
+    await (await app.cancel(handle.id, **tenant)).result(10)
+
+    assert (await handle.get()).status == "cancelled"
+
+
+async def test_each_request_that_was_carried_out_leaves_an_audit_row(
+    app: Forge, work: Work, psql: Any
+) -> None:
+    asked: dict[str, Any] = {"tenant_id": 4, "auth": {"actor": "ann"}}
+    moved, gone = await _waiting(app, tenant_id=4), await _waiting(app, tenant_id=4)
+    await work(app)
+    await (await app.reschedule(moved.id, datetime.now(UTC) + timedelta(1), **asked)).result(10)
+    await (await app.run_now(moved.id, **asked)).result(10)
+    await moved.result(10)
+    await (await app.cancel(gone.id, reason="typo", **asked)).result(10)
+    await (await app.delete(gone.id, **asked)).result(10)
+
+    rows = await psql.fetch(
+        "select event, job_id, actor, tenant_id, notes from forge_audit_events order by id"
+    )
+    assert [tuple(row) for row in rows] == [
+        ("job_rescheduled", moved.id, "ann", 4, None),
+        ("job_run_now", moved.id, "ann", 4, None),
+        ("job_cancelled", gone.id, "ann", 4, "typo"),
+        ("job_deleted", gone.id, "ann", 4, None),
+    ]
+
+
+async def test_the_names_of_the_requests_cannot_be_dispatched_by_hand(app: Forge) -> None:
+    with pytest.raises(LookupError, match=r"call app\.cancel"):
+        await app.dispatch("forge.cancel", {})
+
+
+async def test_a_worker_without_jobs_of_its_own_carries_out_requests(
+    app: Forge, work: Work, psql: Any
+) -> None:
+    job_id = await psql.fetchval(
+        "insert into forge_jobs (job_type) values ('unheard_of') returning id"
+    )
+    await work(app)
+
+    assert (await (await app.cancel(job_id)).result(10))["done"] == "cancelled"
+
+
+async def _waiting(app: Forge, delay: str = "1h", **options: Any) -> JobHandle:
+    if "waits" not in app.definitions:
+
+        @app.job
+        async def waits(ctx: JobContext) -> str:
+            return "ran"
+
+    return await app.dispatch("waits", delay=delay, **options)

@@ -1,0 +1,29 @@
+"""`forge bench` measures beside the database, and leaves nothing behind."""
+
+from tests.flow.command import Project, project_fixture
+
+__all__ = ["project_fixture"]
+
+
+def test_it_measures_in_a_database_that_it_drops(project: Project) -> None:
+    measured = project.json("bench", "--jobs", "300")
+
+    assert measured["jobs"] == 300
+    assert measured["jobs_per_second"] > 0
+    assert measured["dispatches_per_second"] > 0
+    assert 0 < measured["latency_p50"] <= measured["latency_p99"]
+    assert measured["wal_bytes_per_job"] > 100
+    assert project.rows("select datname from pg_database where datname like 'forge_bench%'") == []
+    assert project.rows("select id from forge_jobs") == []
+
+
+def test_a_role_that_may_not_make_databases_is_told_what_to_do(project: Project) -> None:
+    project.rows("drop role if exists forge_bench_test")
+    project.rows("create role forge_bench_test login")
+    project.env["FORGE_DATABASE_URL"] = project.url.replace("//forge@", "//forge_bench_test@")
+
+    ended = project.forge("bench")
+
+    assert ended.returncode == 1
+    assert "createdb" in ended.stderr
+    project.rows("drop role forge_bench_test")

@@ -1,0 +1,155 @@
+"""`forge dispatch`: inputs, options, and watching."""
+
+import json
+import signal
+from os import kill
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from tests.faults.kit.process import wait_until
+from tests.flow.command import Project, project_fixture
+
+__all__ = ["project_fixture"]
+SHOP = ("--app", "shop:app")
+
+
+def test_the_id_of_the_job_is_all_that_stdout_says(project: Project) -> None:
+    ended = project.forge("dispatch", "greet", '{"name": "Ada"}', *SHOP)
+
+    assert ended.returncode == 0, ended.stderr
+    found = project.row("select id, status, input from forge_jobs")
+    assert found == (UUID(ended.stdout.strip()), "pending", {"name": "Ada"})
+
+
+def test_an_input_comes_from_a_file_or_from_stdin(project: Project, tmp_path: Path) -> None:
+    file = tmp_path / "input.json"
+    file.write_text('{"name": "from a file"}')
+
+    project.forge("dispatch", "greet", f"@{file}", *SHOP)
+    project.forge("dispatch", "greet", "-", *SHOP, stdin='{"name": "from stdin"}')
+
+    names = project.rows("select input ->> 'name' from forge_jobs order by id")
+    assert names == [("from a file",), ("from stdin",)]
+
+
+def test_every_option_reaches_the_job(project: Project) -> None:
+    correlation = uuid4()
+
+    project.dispatch(
+        "greet",
+        {"name": "Ada"},
+        *("--priority", "high"),
+        *("--scheduled-at", "2031-01-31T12:00:00Z"),
+        *("--expires-at", "2032-01-31T12:00:00+01:00"),
+        *("--idempotency-key", "once"),
+        *("--tenant-id", "7"),
+        *("--correlation-id", str(correlation)),
+        *("--queue", "mail"),
+        *("--tag", "a", "--tag", "b"),
+    )
+
+    found = project.row(
+        """select priority, scheduled_at = '2031-01-31 12:00+00',
+                  expires_at = '2032-01-31 11:00+00', idempotency_key, tenant_id, correlation_id,
+                  queue, tags
+           from forge_jobs"""
+    )
+    assert found == (75, True, True, "once", 7, correlation, "mail", ["a", "b"])
+
+
+def test_a_delay_counts_from_now(project: Project) -> None:
+    project.dispatch("greet", {"name": "Ada"}, "--delay", "1h", "--priority", "25")
+
+    found = project.row(
+        """select scheduled_at between now() + '59 min' and now() + '61 min', priority
+           from forge_jobs"""
+    )
+    assert found == (True, 25)
+
+
+def test_a_second_dispatch_with_the_same_key_says_so(project: Project) -> None:
+    first = project.json("dispatch", "greet", "{}", *SHOP, "--idempotency-key", "k")
+    second = project.json("dispatch", "greet", "{}", *SHOP, "--idempotency-key", "k")
+
+    assert not first["deduplicated"]
+    assert second == {"job_id": first["job_id"], "deduplicated": True}
+
+
+def test_a_type_is_found_by_name_where_its_code_is_not(project: Project) -> None:
+    assert project.forge("migrate", *SHOP).returncode == 0
+
+    ended = project.forge("dispatch", "greet", '{"name": "Ada"}')
+
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_type_that_nobody_knows_is_refused(project: Project) -> None:
+    ended = project.forge("dispatch", "nonsense")
+
+    assert ended.returncode == 1
+    assert "nobody registered a job named 'nonsense'" in ended.stderr
+
+
+def test_what_cannot_be_dispatched_is_wrong_usage(project: Project) -> None:
+    for arguments in (
+        ("{name: 1}",),
+        ("@/nowhere.json",),
+        ("{}", "--delay", "soon"),
+        ("{}", "--priority", "urgent"),
+        ("{}", "--scheduled-at", "tomorrow"),
+        ("{}", "--scheduled-at", "2031-01-31T12:00:00"),
+    ):
+        ended = project.forge("dispatch", "greet", *arguments, *SHOP)
+
+        assert ended.returncode == 2, arguments
+        assert "Traceback" not in ended.stderr
+    assert project.rows("select id from forge_jobs") == []
+
+
+def test_watching_ends_with_a_code_for_scripts(project: Project) -> None:
+    with project.worker():
+        good = project.forge("dispatch", "greet", '{"name": "Ada"}', *SHOP, "--watch")
+        bad = project.forge("dispatch", "fail", *SHOP, "--watch")
+        lines = project.forge("dispatch", "greet", '{"name": "Ada"}', *SHOP, "--watch", "--json")
+
+    assert good.returncode == 0
+    assert "completed" in good.stderr
+    assert bad.returncode == 1
+    assert "no luck today" in bad.stderr
+    records = [json.loads(line) for line in lines.stdout.splitlines()]
+    assert records[-1]["id"] == records[0]["job_id"]
+    assert (records[-1]["status"], records[-1]["output"]) == ("completed", {"text": "hello Ada"})
+
+
+def test_a_job_that_was_cancelled_ends_the_watching_with_1(
+    project: Project, tmp_path: Path
+) -> None:
+    gate = json.dumps({"gate": str(tmp_path / "never")})
+    with project.worker(), project.start("dispatch", "wait_at", gate, *SHOP, "--watch") as watching:
+        job = running_job(project)
+
+        assert project.forge("jobs", "cancel", job).returncode == 0
+
+        assert watching.wait(20) == 1
+        assert "cancelled" in watching.output()
+
+
+def test_ctrl_c_stops_the_watching_and_not_the_job(project: Project, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    command = ("dispatch", "wait_at", json.dumps({"gate": str(gate)}), *SHOP, "--watch")
+    with project.worker(), project.start(*command) as watching:
+        job = running_job(project)
+        wait_until(lambda: "running" in watching.output(), 20, "it is shown")
+
+        kill(watching.pid, signal.SIGINT)
+
+        assert watching.wait(20) == 130
+        assert f"the job goes on: `forge jobs show {job}`" in watching.output()
+        gate.touch()
+        project.wait_for_status(job, "completed")
+
+
+def running_job(project: Project) -> str:
+    query = "select id from forge_jobs where job_type = 'wait_at' and status = 'running'"
+    found = wait_until(lambda: project.rows(query), 20, "it runs")
+    return str(found[0][0])

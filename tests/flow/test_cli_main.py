@@ -1,0 +1,83 @@
+"""What holds for every command: finding the app, errors in one line, exit codes."""
+
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.flow.command import APPS, Project, project_fixture
+
+__all__ = ["project_fixture"]
+
+
+def test_it_says_its_version_and_its_commands(project: Project) -> None:
+    assert project.forge("--version").stdout.split()[-1] == version("forge-jobs")
+    helped = project.forge("--help").stdout
+    for command in ("bench", "dev", "dispatch", "doctor", "jobs", "migrate", "worker", "workers"):
+        assert f"\n  {command} " in helped
+        assert project.forge(command, "--help").returncode == 0
+
+
+def test_an_app_that_cannot_be_found_is_one_clear_line(project: Project) -> None:
+    for reference, code, says in (
+        ("nowhere:app", 1, "no module 'nowhere'"),
+        ("shop:shop", 1, "has no 'shop'"),
+        ("shop:greet", 1, "not a forge.Forge"),
+        ("broken:app", 1, "RuntimeError: the settings are missing"),
+        ("shop", 2, 'must be "module:app"'),
+    ):
+        ended = project.forge("worker", reference)
+
+        assert ended.returncode == code, reference
+        assert says in ended.stderr
+        assert len(ended.stderr.splitlines()) == 1
+
+
+def test_the_place_of_an_error_in_the_app_is_named(project: Project) -> None:
+    ended = project.forge("migrate", "--app", "broken:app")
+
+    assert "broken.py, line 3" in ended.stderr
+
+
+def test_a_trace_is_shown_only_when_it_is_asked_for(project: Project) -> None:
+    plain = project.forge("migrate", "--app", "broken:app")
+    asked = project.forge("migrate", "--app", "broken:app", "--traceback")
+    project.env["FORGE_TRACEBACK"] = "1"
+    by_variable = project.forge("migrate", "--app", "broken:app")
+
+    assert "Traceback" not in plain.stderr
+    assert "Traceback" in asked.stderr
+    assert "Traceback" in by_variable.stderr
+
+
+def test_the_app_is_found_by_the_settings(project: Project, tmp_path: Path) -> None:
+    shutil.copy(APPS / "shop.py", tmp_path)
+    (tmp_path / "forge.toml").write_text('app = "shop:app"\n')
+    elsewhere = tmp_path / "other.toml"
+    elsewhere.write_text('app = "shop:app"\n[database]\nurl = "postgresql://nobody@[::1]:1/no"\n')
+    project.folder = tmp_path
+
+    by_file = project.forge("migrate")
+    by_config = project.forge("migrate", "--config", str(elsewhere))
+
+    assert "greet" in by_file.stdout
+    assert by_config.returncode == 0, "FORGE_DATABASE_URL overrides the file"
+    assert "greet" in by_config.stdout
+
+
+def test_settings_that_cannot_be_used_are_wrong_usage(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "forge.toml").write_text("[worker]\nmax_concurrent = 0\nsped = 1\n")
+    project.folder = tmp_path
+
+    ended = project.forge("jobs", "list")
+
+    assert ended.returncode == 2
+    assert "[worker] max_concurrent" in ended.stderr
+    assert "[worker] sped" in ended.stderr
+
+
+def test_a_command_without_an_app_says_how_to_name_it(project: Project) -> None:
+    for command in ("worker", "dev"):
+        ended = project.forge(command)
+
+        assert ended.returncode == 2
+        assert "shop.jobs:app" in ended.stderr

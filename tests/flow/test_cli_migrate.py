@@ -1,0 +1,69 @@
+"""`forge migrate`: an empty database becomes Forge's."""
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from forge.store.embedded import Cluster
+from forge.store.migrate import all_migrations
+from tests.flow.command import Project
+
+
+@pytest.fixture
+def empty(server: Cluster) -> Iterator[Project]:
+    """The example app on a database without tables."""
+    name = f"empty_{uuid4().hex[:12]}"
+    with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
+        admin.execute(f"create database {name}".encode())
+        yield Project(server.url(name))
+        admin.execute(f"drop database {name} with (force)".encode())
+
+
+def test_it_says_what_it_applied_and_then_that_there_is_nothing_to_do(empty: Project) -> None:
+    first = empty.forge("migrate")
+    second = empty.forge("migrate")
+
+    names = [f"{migration.version:04}_{migration.name}" for migration in all_migrations()]
+    assert first.stdout.splitlines() == [f"applied {name}" for name in names]
+    assert second.returncode == 0
+    assert "nothing to do" in second.stdout
+
+
+def test_the_sql_it_prints_makes_the_same_database(empty: Project) -> None:
+    printed = empty.forge("migrate", "--sql")
+    assert empty.rows("select to_regclass('forge_jobs')") == [(None,)]
+
+    empty.rows(printed.stdout)
+
+    assert "nothing to do" in empty.forge("migrate").stdout
+    assert empty.forge("doctor").returncode == 0
+
+
+def test_the_types_of_an_app_are_made_known(empty: Project) -> None:
+    ended = empty.forge("migrate", "--app", "shop:app")
+
+    assert ended.returncode == 0, ended.stderr
+    known = empty.rows("select worker_capability from forge_job_types where name = 'render'")
+    assert known == [("gpu",)]
+
+
+def test_the_roles_are_made_and_may_be_made_again(empty: Project) -> None:
+    for _ in range(2):
+        assert empty.forge("migrate", "--roles").returncode == 0
+
+    grants = empty.row(
+        """select has_table_privilege('forge_api', 'forge_jobs', 'select'),
+                  has_column_privilege('forge_api', 'forge_jobs', 'status', 'update'),
+                  has_column_privilege('forge_worker', 'forge_jobs', 'status', 'update')"""
+    )
+    assert grants == (True, False, True)
+
+
+def test_commands_on_a_database_without_tables_say_what_to_do(empty: Project) -> None:
+    for command in (("jobs", "list"), ("dispatch", "greet", "--app", "shop:app"), ("workers",)):
+        ended = empty.forge(*command)
+
+        assert ended.returncode == 1
+        assert "run `forge migrate`" in ended.stderr

@@ -1,0 +1,151 @@
+"""Plans: the hot statements go by index, and cost the same however many rows there are."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from forge.core.lifecycle import Status
+from forge.core.outcome import Completion, Settlement
+from forge.core.wish import TypeDefaults, make_wish
+from forge.store import jobs
+from forge.store.database import Database
+from forge.store.ids import new_id
+from forge.store.jobs import Note
+from forge.store.statement import Statement
+from forge.store.workers import Registration
+from tests.plans.crowd import complete, explaining, fill, planned, run
+from tests.store.placing import Psql, claiming, registered
+
+MANY = 20_000
+FEW = 1_000
+# How much more a claim may cost among twenty times as many rows.
+GROWTH = 1.3
+BY_INDEX = {"Index Scan", "Index Only Scan", "Tid Scan"}
+
+Make = Callable[[Registration, list[UUID], list[int]], Statement[Any]]
+
+STATEMENTS: dict[str, Make] = {
+    "claim": lambda worker, ids, lanes: claiming(lanes[:1], worker, 10),
+    "claim_across": lambda worker, ids, lanes: claiming(lanes, worker, 10),
+    "survey": lambda worker, ids, lanes: jobs.survey(),
+    "complete": lambda worker, ids, lanes: jobs.complete([Completion(id, 1, None) for id in ids]),
+    "settle": lambda worker, ids, lanes: jobs.settle(
+        [Settlement(id, 1, "running", Status.RETRY, 5.0, outcome="retry") for id in ids]
+    ),
+    "bury": lambda worker, ids, lanes: jobs.settle(
+        [Settlement(id, 1, "running", Status.DEAD_LETTER, outcome="dead_letter") for id in ids]
+    ),
+    "note": lambda worker, ids, lanes: jobs.note([Note(id, 1, 50, "half", None) for id in ids]),
+    "rescue": lambda worker, ids, lanes: jobs.rescue(
+        [worker.id], None, dead_after=0, stale_after=0, limit=100
+    ),
+    "cancel": lambda worker, ids, lanes: jobs.cancel(ids, None, None),
+    "reconcile": lambda worker, ids, lanes: jobs.reconcile(
+        worker.id, worker.incarnation, [(id, 1) for id in ids]
+    ),
+    "unknown_owners": lambda worker, ids, lanes: jobs.unknown_owners(),
+    "prune": lambda worker, ids, lanes: jobs.prune(UUID(int=0), 1000, completed=0, failed=0),
+    "dispatch_once": lambda worker, ids, lanes: jobs.dispatch_once(
+        [new_id()], ["{}"], make_wish(TypeDefaults("work"), {}), ["k"]
+    ),
+}
+
+
+@pytest.fixture
+async def explain(database: Database) -> AsyncIterator["asyncpg.Connection[Any]"]:
+    connection = await explaining(database)
+    yield connection
+    await connection.close()
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+async def test_a_hot_statement_never_reads_the_whole_table(
+    psql: "Psql[Any]", database: Database, explain: Any, name: str
+) -> None:
+    worker = await registered(database)
+    await fill(psql, "done", MANY // 2)
+    await complete(psql, "done", worker.id)
+    await fill(psql, "work", MANY // 4)
+    await fill(psql, "mail", MANY // 4)
+    await fill(psql, "busy", 20)
+    await run(psql, "busy", worker.id)
+    ids = [r["id"] for r in await psql.fetch("select id from forge_jobs where job_type = 'busy'")]
+    lanes = [lane.lane for lane in await database.run(jobs.survey())]
+    statement = STATEMENTS[name](worker, ids, lanes)
+
+    before = await planned(explain, statement)
+    await psql.execute("analyze")
+    after = await planned(explain, statement)
+
+    for plan in (before, after):
+        ways = plan.ways_to("forge_jobs")
+        assert ways <= BY_INDEX
+        assert ways or name == "dispatch_once"
+
+
+@pytest.mark.parametrize(
+    "crowd", ["pending in its lane", "completed", "not yet due", "of a type nobody has"]
+)
+@pytest.mark.parametrize("lanes", [1, 2])
+async def test_a_claim_costs_the_same_among_many_rows_as_among_few(
+    psql: "Psql[Any]", database: Database, explain: Any, crowd: str, lanes: int
+) -> None:
+    worker = await registered(database)
+    cost = []
+    for count in (FEW, MANY - FEW):
+        await _crowd(psql, crowd, count, worker)
+        await _ready(psql, lanes)
+        mine = await _lanes(psql, lanes)
+        statement = claiming(mine, worker, 10)
+        await planned(explain, statement)  # the first pass sets hint bits and warms the caches
+        cost.append((await planned(explain, statement)).buffers)
+
+    few, many = cost
+    assert 0 < many <= few * GROWTH
+
+
+async def test_a_survey_takes_one_step_per_lane_however_long_the_lines_are(
+    psql: "Psql[Any]", database: Database, explain: Any
+) -> None:
+    cost = []
+    for count in (FEW, MANY - FEW):
+        await fill(psql, "work", count)
+        await fill(psql, "mail", count)
+        await planned(explain, jobs.survey())
+        cost.append((await planned(explain, jobs.survey())).buffers)
+
+    few, many = cost
+    # Two lanes and the end make three steps; an index twenty times as large may be a level higher.
+    assert 0 < many <= few + 3
+
+
+async def _crowd(psql: "Psql[Any]", crowd: str, count: int, worker: Registration) -> None:
+    match crowd:
+        case "pending in its lane":
+            await fill(psql, "lane_0", count)
+        case "completed":
+            await fill(psql, f"done_{count}", count)
+            await complete(psql, f"done_{count}", worker.id)
+        case "not yet due":
+            await fill(psql, "lane_0", count, due_in=3600)
+        case "of a type nobody has":
+            await fill(psql, "foreign", count)
+
+
+async def _ready(psql: "Psql[Any]", lanes: int) -> None:
+    """See to it that each lane has jobs to take, the oldest of all."""
+    for n in range(lanes):
+        await fill(psql, f"lane_{n}", 10, due_in=-3600)
+    await psql.execute("vacuum analyze forge_jobs")
+
+
+async def _lanes(psql: "Psql[Any]", lanes: int) -> list[int]:
+    found = await psql.fetch(
+        "select distinct forge_lane(job_type, queue, worker_capability, priority) as lane "
+        "from forge_jobs where job_type = any ($1)",
+        [f"lane_{n}" for n in range(lanes)],
+    )
+    return [row["lane"] for row in found]

@@ -1,0 +1,133 @@
+"""Speed as counts, not as time: what a job and an idle worker cost the database."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from forge import Config, Forge, JobContext, Worker
+from forge.store.notify import worker_channel
+from tests.faults.kit.process import until
+from tests.store.placing import Psql
+
+JOBS = 2000
+# From dispatch to completed: the row, two new versions of it, and their index entries.
+MOST_WAL_BYTES = 1300
+# Dispatch, claim and completion go in batches of ten or more.
+MOST_STATEMENTS = 0.35
+MOST_COMMITS = 0.35
+# Per heartbeat of two seconds: the heartbeat, a look for work, and room for a chore.
+MOST_WHILE_IDLE = 4
+
+COUNTED = """select coalesce(sum(calls), 0)::int as calls, coalesce(sum(wal_bytes), 0)::int as wal
+from pg_stat_statements
+where dbid = (select oid from pg_database where datname = current_database())
+  and query not like '%pg_stat_statements%' and query not like '%as not_done%'"""
+NOT_DONE = "select count(*) as not_done from forge_jobs where status <> 'completed'"
+
+
+@pytest.fixture(autouse=True)
+async def statistics(psql: "Psql[Any]") -> None:
+    await psql.execute("create extension pg_stat_statements")
+
+
+async def test_a_job_costs_little_wal_and_a_fraction_of_a_statement(
+    psql: "Psql[Any]", database_url: str
+) -> None:
+    app = _app(database_url)
+    await psql.execute("checkpoint")
+    await psql.execute("select pg_stat_statements_reset()")
+
+    async with _working(app):
+        await app.dispatch_many("noop", ({"n": n} for n in range(JOBS)))
+        await until(lambda: _none_left(psql), 60, "all are completed")
+
+    counted = await psql.fetchrow(COUNTED)
+    assert JOBS * 100 < counted["wal"] <= JOBS * MOST_WAL_BYTES
+    assert 0 < counted["calls"] <= JOBS * MOST_STATEMENTS
+
+
+async def test_a_job_costs_a_fraction_of_a_commit(psql: "Psql[Any]", database_url: str) -> None:
+    app = _app(database_url)
+    asked = 0
+
+    async def none_left() -> bool:
+        nonlocal asked
+        asked += 1
+        return await _none_left(psql)
+
+    before = await _commits(psql)
+    async with _working(app):
+        await app.dispatch_many("noop", ({"n": n} for n in range(JOBS)))
+        await until(none_left, 60, "all are completed")
+    # A server process reports what it did at the latest when it ends.
+    await until(lambda: _is_alone(psql), 10, "all connections but this one are closed")
+
+    spent = await _commits(psql) - before - asked
+    assert 0 < spent <= JOBS * MOST_COMMITS
+
+
+async def test_an_idle_worker_leaves_the_database_alone(
+    psql: "Psql[Any]", database_url: str
+) -> None:
+    app = _app(database_url)
+    beats: asyncio.Queue[None] = asyncio.Queue()
+
+    def beat(*_: Any) -> None:
+        beats.put_nowait(None)
+
+    async with _working(app) as worker:
+        channel = worker_channel(worker.registration.id)
+        await psql.add_listener(channel, beat)
+        for _ in range(2):  # until the worker knows that its own listener hears
+            await asyncio.wait_for(beats.get(), 10)
+        await psql.execute("select pg_stat_statements_reset()")
+        for _ in range(3):
+            await asyncio.wait_for(beats.get(), 10)
+        counted = await psql.fetchrow(COUNTED)
+        await psql.remove_listener(channel, beat)
+
+    assert 3 <= counted["calls"] <= 3 * MOST_WHILE_IDLE
+
+
+def _app(database_url: str) -> Forge:
+    app = Forge(Config(worker={"metrics_port": "off"}), database_url=database_url)
+
+    @app.job
+    async def noop(ctx: JobContext, input: dict) -> None: ...
+
+    return app
+
+
+@asynccontextmanager
+async def _working(app: Forge) -> AsyncIterator[Worker]:
+    async with app:
+        worker = Worker(app)
+        task = asyncio.create_task(worker.run())
+        await asyncio.wait_for(worker.started.wait(), 30)
+        try:
+            yield worker
+        finally:
+            worker.drain()
+            await asyncio.wait_for(task, 30)
+
+
+async def _none_left(psql: "Psql[Any]") -> bool:
+    return bool(await psql.fetchval(NOT_DONE) == 0)
+
+
+async def _is_alone(psql: "Psql[Any]") -> bool:
+    others = """select count(*) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()"""
+    return bool(await psql.fetchval(others) == 0)
+
+
+async def _commits(psql: "Psql[Any]") -> int:
+    await psql.execute("select pg_stat_force_next_flush()")
+    await psql.execute("select pg_stat_clear_snapshot()")
+    commits: int = await psql.fetchval(
+        "select xact_commit from pg_stat_database where datname = current_database()"
+    )
+    return commits

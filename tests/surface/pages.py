@@ -1,0 +1,56 @@
+"""The pages of the documentation and the blocks of code in them."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+CHECKOUT = Path(__file__).parents[2]
+PAGES = [
+    *(CHECKOUT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
+    *sorted((CHECKOUT / "docs").rglob("*.md")),
+]
+# What a line prints, where the page says so: print(…)  # → this
+SAYS = re.compile(r"#\s*→\s*(.*)$")
+_FENCE = re.compile(r"^```(\w*)[ ]*([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"^# (\w+\.\w+)\n")
+
+
+class Block(NamedTuple):
+    """Code between fences: what follows the opening one, and the line on which it begins."""
+
+    page: Path
+    language: str
+    note: str
+    code: str
+    line: int
+
+    @property
+    def file(self) -> str | None:
+        """The file that the page tells the reader to write this into, named in its first line."""
+        named = _FILE.match(self.code)
+        return named[1] if named else None
+
+    @property
+    def runs(self) -> bool:
+        return not self.note.startswith("no-run")
+
+    @property
+    def is_script(self) -> bool:
+        return self.file is not None and '__name__ == "__main__"' in self.code
+
+
+def blocks(page: Path, *languages: str) -> list[Block]:
+    """Return the blocks of a page, all or those in these languages."""
+    return [block for block in _blocks(page) if not languages or block.language in languages]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(CHECKOUT))
+
+
+def _blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text()
+    for found in _FENCE.finditer(text):
+        language, note, code = found.groups()
+        yield Block(page, language, note, code, text.count("\n", 0, found.start(3)) + 1)

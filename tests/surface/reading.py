@@ -1,0 +1,44 @@
+"""A reader who does what a page says: writes its files, starts the worker, runs the rest."""
+
+import os
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+from tests.flow.command import Project
+from tests.surface.pages import CHECKOUT, SAYS, Block, blocks
+
+
+def do_what_it_says(page: Path, url: str, folder: Path) -> None:
+    """Run all of a page's code against a database, with a worker for the app that it makes."""
+    project = Project(url, folder)
+    files = [block for block in blocks(page, "python", "toml") if block.file and block.runs]
+    for block in files:
+        with (folder / str(block.file)).open("a") as file:
+            file.write(block.code)
+    app = next((b.file for b in files if "app = " in b.code and "Forge" in b.code), None)
+    with project.worker(app=f"{Path(app).stem}:app") if app else nullcontext():
+        for script in (block for block in files if block.is_script):
+            _check_script(script, _python(project, folder, str(script.file)))
+        _python(project, folder, "-m", "tests.surface.run_page", str(page))
+
+
+def _python(project: Project, folder: Path, *arguments: str) -> str:
+    ended = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=os.environ | project.env | {"PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
+    return ended.stdout
+
+
+def _check_script(script: Block, printed: str) -> None:
+    told = [SAYS.search(line) for line in script.code.splitlines()]
+    missing = [say[1] for say in told if say and say[1] not in printed.splitlines()]
+    assert not missing, f"{script.file} does not print {missing}, but:\n{printed}"

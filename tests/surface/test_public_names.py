@@ -1,0 +1,94 @@
+"""The names that users rely on: none appears or goes by accident, and their examples run."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import forge
+
+NAMES = {
+    "Cancelled",
+    "Config",
+    "ConfigError",
+    "DatabaseUnavailable",
+    "Forge",
+    "ForgeError",
+    "InvalidPayload",
+    "InvalidValue",
+    "JobContext",
+    "JobDefinition",
+    "JobFailed",
+    "JobHandle",
+    "JobRecord",
+    "NonRetryable",
+    "NotRegistered",
+    "Priority",
+    "RateLimited",
+    "ResultTimeout",
+    "Retry",
+    "Retryable",
+    "SchemaMissing",
+    "Snooze",
+    "StaleAttempt",
+    "State",
+    "StatementRefused",
+    "Status",
+    "TimedOut",
+    "Transient",
+    "UnknownJobType",
+    "Worker",
+    "job",
+}
+
+
+def modules_with_examples() -> list[str]:
+    found = []
+    for module in pkgutil.walk_packages(forge.__path__, "forge."):
+        spec = module.module_finder.find_spec(module.name, None)  # type: ignore[call-arg]
+        source = Path(spec.origin).read_text() if spec and spec.origin else ""
+        if ">>> " in source:
+            found.append(module.name)
+    return found
+
+
+def test_the_public_names_are_these() -> None:
+    assert set(forge.__all__) == NAMES
+    assert forge.__all__ == sorted(forge.__all__)
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_public_name_is_there_and_says_in_a_sentence_what_it_is(name: str) -> None:
+    doc = inspect.getdoc(getattr(forge, name)) or ""
+
+    first = doc.splitlines()[0] if doc else ""
+    assert first.endswith((".", ":")) or ". " in first
+
+
+def test_every_error_is_one_of_the_tree() -> None:
+    errors = [value for value in vars(forge).values() if _is_error(value)]
+
+    assert len(errors) > 10
+    assert all(issubclass(error, forge.ForgeError) for error in errors)
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_the_examples_in_the_documentation_run(name: str) -> None:
+    module: ModuleType = importlib.import_module(name)
+
+    failed, run = doctest.testmod(module)
+
+    assert run > 0
+    assert failed == 0
+
+
+def test_there_are_examples_to_run() -> None:
+    assert {"forge.registry", "forge.core.retry"} <= set(modules_with_examples())
+
+
+def _is_error(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseException)

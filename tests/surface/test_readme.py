@@ -1,0 +1,99 @@
+"""The README and the docs: their code runs, their commands exist, their links lead somewhere."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from forge import Config
+from forge.cli.main import forge, run
+from tests.surface.pages import CHECKOUT, PAGES, Block, blocks, name_of
+from tests.surface.reading import do_what_it_says
+
+MOST_NOT_RUN = 4
+# `forge …` in running text, and lines that begin with it in blocks.
+IN_TEXT = re.compile(r"`forge ([^`\n]+)`")
+IN_BLOCK = re.compile(r"^(?:\$ )?(?:\S+=\S+ )*(?:\.venv/bin/)?forge ([^#\n]+)", re.MULTILINE)
+
+
+def pages_with_code() -> list[Path]:
+    return [page for page in PAGES if any(b.runs for b in blocks(page, "python", "sql"))]
+
+
+def commands() -> list[str]:
+    found = set()
+    for page in PAGES:
+        text = page.read_text()
+        found |= {command.strip() for command in IN_TEXT.findall(text)}
+        for block in blocks(page, "sh", "ini", "yaml"):
+            found |= {command.strip() for command in IN_BLOCK.findall(block.code)}
+    return sorted(found)
+
+
+@pytest.mark.parametrize("page", pages_with_code(), ids=name_of)
+def test_the_code_of_a_page_runs(page: Path, database_url: str, tmp_path: Path) -> None:
+    do_what_it_says(page, database_url, tmp_path)
+
+
+def test_the_readme_and_the_tutorial_are_among_the_pages_that_run() -> None:
+    names = set(map(name_of, pages_with_code()))
+
+    assert {"README.md", "docs/tutorial/README.md"} <= names
+
+
+def test_code_that_is_not_run_is_rare_and_says_why() -> None:
+    skipped = [b for page in PAGES for b in blocks(page, "python", "sql") if not b.runs]
+
+    assert len(skipped) <= MOST_NOT_RUN
+    assert all(re.fullmatch(r"no-run: .{10,}", block.note) for block in skipped)
+
+
+@pytest.mark.parametrize("command", commands())
+def test_a_command_that_is_named_exists_with_its_options(command: str) -> None:
+    words = shlex.split(command.replace("…", ""))
+    found: click.Command = forge
+    path: list[str] = []
+    while isinstance(found, click.Group) and words and not words[0].startswith("-"):
+        inner = found.get_command(click.Context(found), words[0])
+        assert inner is not None, f"there is no `forge {' '.join([*path, words[0]])}`"
+        found = inner
+        path.append(words.pop(0))
+
+    assert run([*path, "--help"]) == 0
+    known = {flag for parameter in found.params for flag in (*parameter.opts, "--help")}
+    assert {word.split("=")[0] for word in words if word.startswith("--")} <= known
+
+
+def test_there_are_commands_to_check() -> None:
+    assert len(commands()) > 20
+
+
+@pytest.mark.parametrize(
+    "block", [b for page in PAGES for b in blocks(page, "toml")], ids=lambda b: name_of(b.page)
+)
+def test_settings_that_are_shown_are_accepted(block: Block, tmp_path: Path) -> None:
+    file = tmp_path / "forge.toml"
+    file.write_text(block.code)
+
+    assert tomllib.loads(file.read_text())
+    Config.load(file, {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_to_something_that_is_there(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists(), f"{target} leads nowhere"
+        assert CHECKOUT in found.parents
+        assert not anchor or anchor in _anchors(found), f"{target} names no heading"
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -1,0 +1,144 @@
+"""The tables of the reference say what the code says, no more and no less."""
+
+import inspect
+import re
+from typing import Any
+
+import click
+import pytest
+
+import forge
+from forge import Config, JobContext
+from forge.cli.main import forge as command_line
+from forge.core.errors import ForgeError
+from forge.core.wish import Options
+from forge.registry import CATEGORIES, JobDefinition
+from forge.store.statement import load
+from tests.surface.pages import CHECKOUT
+
+REFERENCE = CHECKOUT / "docs" / "reference"
+SCHEMA = load("schema")
+
+
+def test_the_job_attributes_are_those_of_the_decorator() -> None:
+    parameters = list(inspect.signature(JobDefinition.__init__).parameters.values())[2:]
+
+    rows = table("job.md", "attribute")
+
+    assert {named(row[0]): row[1] for row in rows} == {
+        parameter.name: f"`{parameter.default!r}`" for parameter in parameters
+    }
+    assert all(f"`{category}`" in rows_by_name(rows)["category"][2] for category in CATEGORIES)
+
+
+def test_the_context_has_what_the_page_says() -> None:
+    hidden = {"note", "lived_at", "run", "stale"}  # what the worker itself uses
+    public = {name for name in dir(JobContext) if not name.startswith("_")} - hidden
+
+    assert set(rows_by_name(table("context.md", "name"))) == public
+
+
+def test_the_options_of_dispatch_are_these() -> None:
+    assert list(rows_by_name(table("dispatch.md", "option"))) == list(Options.__annotations__)
+
+
+def test_every_setting_stands_there_with_its_default() -> None:
+    expected: dict[str, str] = {}
+    for name, value in Config().to_redacted().items():
+        if isinstance(value, dict):
+            expected |= {f"[{name}] {key}": written(inner) for key, inner in value.items()}
+        else:
+            expected[name] = written(value)
+
+    rows = table("configuration.md", "setting")
+
+    assert {row[0].strip("`"): row[1].strip("`") for row in rows} == expected
+
+
+def test_every_command_stands_there() -> None:
+    told = {_path(row[0]) for row in table("cli.md", "command")}
+
+    assert told == set(commands(command_line))
+
+
+@pytest.mark.parametrize("kind", ["table", "function"])
+def test_every_table_and_function_stands_there(kind: str) -> None:
+    made = set(re.findall(rf"^CREATE {kind.upper()} public\.(forge_\w+)", SCHEMA, re.MULTILINE))
+
+    told = {name for row in table("tables.md", kind) for name in names(row[0])}
+
+    assert told == made - {"forge_jobs"}
+
+
+def test_every_column_of_a_job_stands_there() -> None:
+    body = re.search(r"CREATE TABLE public\.forge_jobs \((.*?)\n\)", SCHEMA, re.DOTALL)
+    assert body is not None
+    columns = set(re.findall(r"^    (\w+) ", body[1], re.MULTILINE)) - {"CONSTRAINT"}
+
+    told = {name for row in table("tables.md", "column") for name in names(row[0])}
+
+    assert told == columns
+
+
+def test_every_error_stands_there() -> None:
+    public = [getattr(forge, name) for name in forge.__all__]
+    errors = {e.__name__ for e in public if inspect.isclass(e) and issubclass(e, ForgeError)}
+
+    told = {named(row[0]) for row in table("errors.md", "error")}
+    told |= {name for row in table("errors.md", "raise") for name in re.findall(r"`(\w+)", row[0])}
+
+    assert told == errors
+
+
+def table(page: str, first: str) -> list[list[str]]:
+    """Return the rows of the table on a page whose first column has this heading."""
+    lines = iter((REFERENCE / page).read_text().splitlines())
+    next(line for line in lines if line.startswith(f"| {first} |"))
+    next(lines)
+    rows = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split(" | ")])
+    assert rows
+    return rows
+
+
+def rows_by_name(rows: list[list[str]]) -> dict[str, list[str]]:
+    return {named(row[0]): row for row in rows}
+
+
+def named(cell: str) -> str:
+    """Return the name in a cell, without the arguments of a call."""
+    return names(cell)[0]
+
+
+def names(cell: str) -> list[str]:
+    return re.findall(r"`(\w+)[^`]*`", cell)
+
+
+def written(value: Any) -> str:
+    match value:
+        case None | []:
+            return "none"
+        case bool():
+            return str(value).lower()
+        case list():
+            return ", ".join(value)
+    return str(value)
+
+
+def commands(group: click.Group, *path: str) -> list[str]:
+    found = []
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            found += commands(command, *path, name)
+        else:
+            found.append(" ".join([*path, name]))
+    return found
+
+
+def _path(cell: str) -> str:
+    words = cell.strip("`").split()[1:]
+    return " ".join(word for word in words if re.fullmatch(r"[a-z][a-z-]*", word))

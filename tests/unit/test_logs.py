@@ -1,0 +1,138 @@
+"""Logging as a listener: what each event becomes."""
+
+import json
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from forge.core.event import AttemptEnded, AttemptRefused, AttemptStopped, Events, JobsRescued
+from forge.core.job import Job
+from forge.core.outcome import (
+    Crashed,
+    Expired,
+    Failure,
+    Outcome,
+    Policy,
+    Raised,
+    Released,
+    Returned,
+    Snoozed,
+    settle,
+)
+from forge.telemetry.logs import JsonFormatter, log_events, logger
+
+FIELDS = {
+    "job_id",
+    "job_type",
+    "attempt",
+    "duration",
+    "outcome",
+    "error",
+    "retries",
+    "state",
+    "tenant_id",
+    "correlation_id",
+}
+JOB = Job(
+    id=UUID(int=1),
+    lease=2,
+    type="export",
+    input="{}",
+    attempt=2,
+    max_attempts=3,
+    scheduled_at=datetime(2030, 1, 1, tzinfo=UTC),
+    crashes=0,
+    lone_crashes=0,
+    timeout=None,
+    expired=None,
+    tenant_id=7,
+    correlation_id=UUID(int=5),
+    auth=None,
+    checkpoint=None,
+    queue="default",
+    worker_capability=None,
+    priority=50,
+    traceparent=None,
+    category=None,
+)
+
+
+@pytest.fixture(autouse=True)
+def _level() -> Iterator[None]:
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    yield
+    logger.setLevel(before)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said", "state", "level"),
+    [
+        (Returned(None), "completed", "completed", "INFO"),
+        (Raised(Failure("E", "m", "")), "retry", "failed_retryable", "WARNING"),
+        (Raised(Failure("E", "m", "", "non_retryable")), "dead_letter", "failed", "ERROR"),
+        (Snoozed(timedelta(seconds=1)), "snoozed", "queued", "INFO"),
+        (Released(), "released", "queued", "INFO"),
+        (Expired(), "expired", "failed", "ERROR"),
+        (Crashed("signal SIGKILL"), "crashed", "failed_retryable", "WARNING"),
+    ],
+)
+def test_each_outcome_is_one_record_with_all_its_fields(
+    caplog: pytest.LogCaptureFixture, outcome: Outcome, said: str, state: str, level: str
+) -> None:
+    events = Events()
+    log_events(events)
+
+    events.emit(ended(outcome))
+
+    (record,) = caplog.records
+    written = json.loads(JsonFormatter().format(record))
+    assert written.keys() >= FIELDS
+    assert (written["outcome"], written["state"], record.levelname) == (said, state, level)
+    assert (written["attempt"], written["retries"], written["duration"]) == (2, 1, 0.25)
+    assert (written["tenant_id"], written["correlation_id"]) == (7, str(UUID(int=5)))
+    assert (written["error"] is None) == (level == "INFO")
+
+
+def test_what_is_not_an_attempt_of_its_own_is_said_too(caplog: pytest.LogCaptureFixture) -> None:
+    events = Events()
+    log_events(events)
+
+    events.emit(AttemptStopped(JOB, 0.1))
+    events.emit(AttemptRefused(uuid4(), 3, "complete"))
+    events.emit(JobsRescued((uuid4(),), (uuid4(),)))
+    events.notice("error", "something broke", error="why")
+
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 3 + ["ERROR"]
+    assert "why" in caplog.messages[-1]
+    assert caplog.records[0].__dict__.keys() >= FIELDS
+
+
+def test_where_nothing_would_be_written_nothing_is_listened_to() -> None:
+    events = Events()
+    logger.setLevel(logging.CRITICAL + 1)
+
+    log_events(events)
+
+    assert events.listeners == []
+
+
+def test_success_is_not_looked_at_when_only_failures_are_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    events = Events()
+    logger.setLevel(logging.WARNING)
+    log_events(events)
+
+    events.emit(ended(Returned(None)))
+    events.emit(ended(Raised(Failure("E", "m", ""))))
+
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+def ended(outcome: Outcome) -> AttemptEnded:
+    policy = Policy(retry=None, dead_letter=True, crash_limit=3)
+    return AttemptEnded(JOB, outcome, settle(JOB, outcome, policy, 0.5), 0.25)
