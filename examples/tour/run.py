@@ -49,13 +49,11 @@ async def tour() -> None:
     from scenes import show_all
     from screen import Screen
 
-    from forge.store.migrate import migrate
-
     screen = Screen()
     screen.say("Using your database." if app.database_url else "Starting PostgreSQL in .forge …")
     try:
         database = await (await app.session()).database()
-        await migrate(database)
+        await app.migrate()
         async with worker_process() as ended:
             await unless(ended, show_all(database, screen))
             if screen.is_terminal:

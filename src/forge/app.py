@@ -1,6 +1,7 @@
 """Forge: puts the parts together and offers the verbs."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from copy import copy
@@ -17,6 +18,7 @@ from forge.config import Config
 from forge.core.errors import ForgeError, InvalidValue, UnknownJobType
 from forge.core.event import Events
 from forge.core.record import JobRecord
+from forge.core.schema import input_check
 from forge.core.wish import Options
 from forge.dispatch import JobType
 from forge.handle import JobHandle
@@ -26,6 +28,7 @@ from forge.session import Session
 from forge.store import job_types, jobs
 from forge.store.borrowed import all_or_nothing, notify_on, run_on
 from forge.store.jobs import Dispatched
+from forge.store.migrate import migrate
 from forge.store.notify import WAKE
 from forge.waker import MANY
 from forge.watch import Watcher
@@ -34,9 +37,12 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from forge.core.retry import ErrorClass
+    from forge.decorator import MakesJobs
     from forge.store.database import Connection
     from forge.sync import SyncForge
 
+# How long what forge_job_types says of a type is believed: a deploy may change it.
+KNOWN_FOR = 60.0
 Middleware = Callable[[Any, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 
 
@@ -53,7 +59,7 @@ class Forge:
         self.middlewares: list[Middleware] = []
         self.classifier = Classifier()
         self.events = Events()
-        self._known_elsewhere: dict[str, JobType] = {}
+        self._known_elsewhere: dict[str, tuple[JobType, float]] = {}
         self._session: Session | None = None
 
     @classmethod
@@ -75,18 +81,20 @@ class Forge:
             definition.app = self
             self.definitions[definition.name] = definition
 
-    def job(self, handler: Handler | None = None, /, **attributes: Any) -> Any:
-        """Define a job and register it, in one."""
+    @property
+    def job(self) -> "MakesJobs":
+        """Define a job and register it, in one: `@app.job` or `@app.job(timeout="5m")`."""
+        return self._job
+
+    def _job(self, handler: Handler | None = None, /, **attributes: Any) -> Any:
         if handler is not None:
-            self.register(definition := job(handler))
-            return definition
+            return self._registered(JobDefinition(handler))
+        make = job(**attributes)
+        return lambda handler: self._registered(make(handler))
 
-        def decorate(handler: Handler) -> JobDefinition[Any, Any]:
-            definition: JobDefinition[Any, Any] = job(**attributes)(handler)
-            self.register(definition)
-            return definition
-
-        return decorate
+    def _registered(self, definition: JobDefinition[Any, Any]) -> JobDefinition[Any, Any]:
+        self.register(definition)
+        return definition
 
     def middleware(self, wrap: Middleware) -> Middleware:
         """Wrap every attempt in `async def wrap(ctx, call_next)`, which awaits `call_next()`."""
@@ -228,6 +236,11 @@ class Forge:
         """Return what this app holds open in the running event loop."""
         return self._session_here()
 
+    async def migrate(self) -> list[str]:
+        """Apply the migrations that the database lacks, and return their names."""
+        database = await self._session_here().database()
+        return [f"{step.version:04}_{step.name}" for step in await migrate(database)]
+
     async def close(self) -> None:
         """Let go of connections and of the embedded server."""
         if "sync" in self.__dict__:
@@ -275,7 +288,8 @@ class Forge:
             return JobType(definition.defaults, definition, limit)
         if job.startswith("forge."):
             raise UnknownJobType(f"{job} is one of Forge's own; call app.cancel(…) and the like")
-        if (known := self._known_elsewhere.get(job)) is not None:
+        known, until = self._known_elsewhere.get(job, (None, 0.0))
+        if known is not None and time.monotonic() < until:
             return known
         return await self._look_up(job, conn, limit)
 
@@ -291,5 +305,6 @@ class Forge:
                 f"nobody registered a job named {name!r}; start a worker that has it, or run "
                 "`forge migrate --app module:app`"
             )
-        self._known_elsewhere[name] = JobType(found, None, limit)
-        return self._known_elsewhere[name]
+        kind = JobType(found.defaults, None, limit, input_check(name, found.input_schema))
+        self._known_elsewhere[name] = (kind, time.monotonic() + KNOWN_FOR)
+        return kind

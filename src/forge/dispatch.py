@@ -1,6 +1,6 @@
 """A wish becomes rows: in the caller's transaction, or in one of its own."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -24,13 +24,17 @@ class JobType(NamedTuple):
     defaults: TypeDefaults
     definition: JobDefinition[Any, Any] | None
     limit: int = HARD_LIMIT
+    check: Callable[[Any], None] | None = None
 
     def encode(self, value: Any) -> str:
         """Check one input and write it as JSON."""
         if self.definition is not None:
             return self.definition.encode(value, limit=self.limit)
         what = f"the input of {self.defaults.name}"
-        return encode({} if value is None else value, what=what, limit=self.limit)
+        text = encode({} if value is None else value, what=what, limit=self.limit)
+        if self.check is not None:
+            self.check(decode(text))
+        return text
 
 
 class Bulk(NamedTuple):

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from forge.app import Forge
     from forge.core.wish import Options
+    from forge.decorator import MakesJobs
     from forge.handle import JobHandle
 
 In = TypeVar("In")
@@ -96,6 +97,7 @@ class JobDefinition(Generic[In, Out]):
         input: In | dict[str, Any] | None = None,
         *,
         conn: Any = None,
+        notify: bool = False,
         **options: "Unpack[Options]",
     ) -> "JobHandle":
         """Ask for one call of this job, in the caller's transaction where `conn` is given."""
@@ -103,7 +105,7 @@ class JobDefinition(Generic[In, Out]):
             raise NotRegistered(
                 f"{self.name} belongs to no app yet; call app.register({self.__name__}) first"
             )
-        return await self.app.dispatch(self, input, conn=conn, **options)
+        return await self.app.dispatch(self, input, conn=conn, notify=notify, **options)
 
     def encode(self, value: Any, *, limit: int = HARD_LIMIT) -> str:
         """Check an input against the handler's own type and write it as JSON."""
@@ -123,7 +125,10 @@ class JobDefinition(Generic[In, Out]):
         """Read a stored input as the handler wants it."""
         if self.input_adapter is None:
             return decode(text)
-        return self.input_adapter.validate_json(text)
+        try:
+            return self.input_adapter.validate_json(text)
+        except ValidationError as error:
+            raise _invalid(self.name, error) from None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.handler(*args, **kwargs)
@@ -132,29 +137,7 @@ class JobDefinition(Generic[In, Out]):
         return f"<forge.job {self.name}>"
 
 
-@overload
-def job(handler: Handler, /) -> JobDefinition[Any, Any]: ...
-
-
-@overload
-def job(
-    *,
-    name: str | None = None,
-    timeout: str | timedelta = "1h",
-    priority: str | int = "normal",
-    max_attempts: int | None = None,
-    retry: Retry | None = None,
-    worker_capability: str | None = None,
-    queue: str = "default",
-    idempotent: Idempotent = False,
-    category: str | None = None,
-    requires: Sequence[str] = (),
-    dead_letter: bool = True,
-    isolation: Isolation = "none",
-) -> Callable[[Handler], JobDefinition[Any, Any]]: ...
-
-
-def job(handler: Handler | None = None, /, **attributes: Any) -> Any:
+def _job(handler: Handler | None = None, /, **attributes: Any) -> Any:
     """Make a function a job.
 
     >>> @job(timeout="30m", priority="high")
@@ -170,6 +153,8 @@ def job(handler: Handler | None = None, /, **attributes: Any) -> Any:
         raise InvalidValue(f"@forge.job has no attribute {min(unknown)!r}; it takes {allowed}")
     return lambda handler: JobDefinition(handler, **attributes)
 
+
+job: "MakesJobs" = _job
 
 _ATTRIBUTES = set(inspect.signature(JobDefinition.__init__).parameters) - {"self", "handler"}
 

@@ -11,7 +11,7 @@ from forge.core.lifecycle import Status
 
 if TYPE_CHECKING:
     from forge.app import Forge
-    from forge.store.statement import Rows
+    from forge.store.statement import Row, Rows
 
 COLUMNS = ["id", "type", "status", "attempts", "queue", "progress", "scheduled", "message"]
 LONGEST_MESSAGE = 80
@@ -85,10 +85,16 @@ def _print(page: "Rows", cursor: UUID | None) -> None:
                 row["queue"],
                 f"{row['progress_percent'] or 0}%",
                 row["scheduled_at"],
-                shorten(row["last_error"] or row["progress_message"], LONGEST_MESSAGE),
+                shorten(_message(row), LONGEST_MESSAGE),
             )
             for row in page
         ],
     )
     if cursor is not None:
         click.echo(f"there are more: --cursor {cursor}")
+
+
+def _message(row: "Row") -> str | None:
+    """What a person wants to know: why it failed, unless it is done by now."""
+    error = None if row["status"] == Status.COMPLETED else row["last_error"]
+    return error or row["progress_message"]

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
+from forge.core.payload import encode
 from forge.core.wish import TypeDefaults
-from forge.store.statement import Rows, Statement, load, nothing, rows
+from forge.store.statement import Row, Rows, Statement, load, nothing, rows
 
 
 class JobTypeRow(NamedTuple):
@@ -27,23 +28,37 @@ class JobTypeRow(NamedTuple):
     output_schema: str | None
 
 
+class KnownType(NamedTuple):
+    """What a process without the code of a type knows of it."""
+
+    defaults: TypeDefaults
+    input_schema: str | None
+
+
 def register(types: Sequence[JobTypeRow]) -> Statement[None]:
     columns = tuple([row[place] for row in types] for place in range(len(JobTypeRow._fields)))
     return Statement(load("job_types/register"), columns, nothing)
 
 
-def get(name: str) -> Statement[TypeDefaults | None]:
-    return Statement(load("job_types/get"), (name,), _defaults)
+def get(name: str) -> Statement[KnownType | None]:
+    return Statement(load("job_types/get"), (name,), _known)
 
 
 def listed() -> Statement[Rows]:
     return Statement(load("job_types/list"), (), rows)
 
 
-def _defaults(found: Rows) -> TypeDefaults | None:
+def _known(found: Rows) -> KnownType | None:
     if not found:
         return None
     row = found[0]
+    schema = row["input_schema"]
+    # Drivers differ: some hand out jsonb as text, some as what it means.
+    text = schema if schema is None or isinstance(schema, str) else encode(schema, what="a schema")
+    return KnownType(_defaults(row), text)
+
+
+def _defaults(row: Row) -> TypeDefaults:
     return TypeDefaults(
         name=row["name"],
         queue=row["queue"],

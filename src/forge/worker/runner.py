@@ -37,6 +37,9 @@ from forge.worker.surroundings import InLoop
 from forge.worker.threads import run_in_thread
 
 
+NO_POLICY = Policy(retry=None, dead_letter=True, crash_limit=1)
+
+
 class Runner:
     """The slots of a worker and what runs in them."""
 
@@ -72,7 +75,12 @@ class Runner:
 
     def start(self, job: Job) -> None:
         """Give a job its slot."""
-        attempt = Attempt(job, self._definitions[job.type])
+        definition = self._definitions.get(job.type)
+        if definition is None:
+            # Two lanes whose names hash alike: next to impossible, and not worth a worker.
+            self._acker.ack(settle(job, Released(), NO_POLICY, 0.0), None)
+            return
+        attempt = Attempt(job, definition)
         around = self._around.in_threads if attempt.definition.kind == "thread" else self._around
         attempt.context = JobContext(job, around)
         self.running[job.id] = attempt

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from forge import Forge, JobContext, Retry, UnknownJobType
+from forge import Forge, InvalidPayload, JobContext, Retry, UnknownJobType
 from tests.flow.engine import handlers
 from tests.flow.engine.conftest import MakeApp, Work
 
@@ -129,3 +129,20 @@ async def test_a_worker_never_claims_a_type_it_does_not_have(
 
     row = await psql.fetchrow("select status, lease from forge_jobs where id = $1", foreign)
     assert tuple(row) == ("pending", 0)
+
+
+async def test_an_input_is_checked_where_the_code_is_not(
+    app: Forge, work: Work, database_url: str
+) -> None:
+    @app.job
+    async def greet(ctx: JobContext, input: Order) -> None: ...
+
+    await work(app)
+
+    async with Forge(database_url=database_url) as elsewhere:
+        with pytest.raises(InvalidPayload, match=r"\$\.id") as refused:
+            await elsewhere.dispatch("greet", {"id": "seven-777"})
+        await elsewhere.dispatch("greet", {"id": 7})
+
+    assert refused.value.path == "$.id"
+    assert "seven-777" not in str(refused.value)
