@@ -96,5 +96,6 @@ def _print(page: "Rows", cursor: UUID | None) -> None:
 
 def _message(row: "Row") -> str | None:
     """What a person wants to know: why it failed, unless it is done by now."""
-    error = None if row["status"] == Status.COMPLETED else row["last_error"]
-    return error or row["progress_message"]
+    error: str | None = None if row["status"] == Status.COMPLETED else row["last_error"]
+    progress: str | None = row["progress_message"]
+    return error or progress

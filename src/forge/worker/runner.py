@@ -36,7 +36,6 @@ from forge.worker.notes import Notes
 from forge.worker.surroundings import InLoop
 from forge.worker.threads import run_in_thread
 
-
 NO_POLICY = Policy(retry=None, dead_letter=True, crash_limit=1)
 
 
