@@ -1,7 +1,6 @@
 """What Forge reaches: each function measures once, through the public API and a real worker."""
 
 import asyncio
-import time
 from statistics import quantiles
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import asyncpg
 from benchmarks.limit import RoundTrip
 from benchmarks.reference_table import connected, sql
 from benchmarks.worker_process import drained, worker_process
-from forge import Config, Forge
+from forge import Config, Forge, JobContext, Worker
 from forge.config import DatabaseConfig
 
 INPUT = {"user_id": 42, "template": "welcome"}
@@ -70,25 +69,40 @@ async def single_rate(dsn: str, connections: int, seconds: float) -> float:
 
 
 async def latency(dsn: str, samples: int) -> RoundTrip:
-    """Return the time from just before a dispatch to the first line of its handler."""
-    app = app_on(dsn)
+    """Return the time from just before a dispatch to the first line of its handler.
+
+    As in the limit, all sides live in one process and the next dispatch follows at once.
+    """
+    app = Forge(Config(database=DatabaseConfig(url=dsn)))
+    reached = asyncio.Event()
+    milliseconds: list[float] = []
+
+    @app.job
+    async def stamp(ctx: JobContext, input: dict[str, float]) -> None:
+        milliseconds.append((perf_counter() - input["at"]) * 1000)
+        reached.set()
+
     async with connected(dsn, 1) as (connection,), app:
         await _empty(connection)
-        async with worker_process(dsn, slots=10, batch=10):
-            for _ in range(samples + samples // 10):
-                handle = await app.dispatch("stamp", {"at": time.monotonic()})
-                await handle.result(timeout=10)
-        found = await connection.fetch(sql("forge_latencies"))
-    cuts = quantiles([row["milliseconds"] for row in found][samples // 10 :], n=100)
+        worker = Worker(app)
+        running = asyncio.create_task(worker.run())
+        await worker.started.wait()
+        for _ in range(samples + samples // 10):
+            reached.clear()
+            await app.dispatch(stamp, {"at": perf_counter()})
+            await reached.wait()
+        worker.drain()
+        await running
+    cuts = quantiles(milliseconds[samples // 10 :], n=100)
     return RoundTrip(p50=cuts[49], p99=cuts[98])
 
 
 def app_on(dsn: str, *, pool_size: int = 10) -> Forge:
     """Return an app with the benchmark's jobs on this database."""
-    from benchmarks.jobs_app import no_op, stamp
+    from benchmarks.jobs_app import no_op
 
     app = Forge(Config(database=DatabaseConfig(url=dsn, pool_size=pool_size)))
-    app.register(no_op, stamp)
+    app.register(no_op)
     return app
 
 

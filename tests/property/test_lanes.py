@@ -134,3 +134,27 @@ def test_looking_costs_at_most_a_tenth_of_the_time_however_often_one_is_hinted(
 
 def _urgency(lane: int) -> int:
     return URGENCIES[lane % 5]
+
+
+def test_a_hint_is_guessed_to_mean_where_work_was_last() -> None:
+    lanes = Lanes(lambda lane: True)
+    lane = Seen(1, 0.0, 50)
+    lanes.surveyed([lane], now=0.0, took=0.0)
+    lanes.took(lanes.next(), [], 10, lambda job: None)
+
+    lanes.hint(5.0)
+
+    assert lanes.guess() == [(lane.lane, *BEGINNING)]
+    assert lanes.guess() == []
+    assert lanes.survey_is_due(5.0)
+
+
+def test_nothing_is_guessed_where_urgencies_differ() -> None:
+    lanes = Lanes(lambda lane: True)
+    lanes.surveyed([Seen(1, 0.0, 50), Seen(2, 0.0, 75)], now=0.0, took=0.0)
+    lanes.took(lanes.next(), [], 10, lambda job: None)
+    lanes.took(lanes.next(), [], 10, lambda job: None)
+
+    lanes.hint(5.0)
+
+    assert lanes.guess() == []

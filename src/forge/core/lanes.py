@@ -8,6 +8,9 @@ from uuid import UUID
 BEGINNING = (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=0))
 # Past so many lanes of one urgency the rest wait their turn: each costs a step of the index.
 MOST_AT_ONCE = 16
+# Lanes remembered for a guess, and how many of them are worth one.
+MOST_REMEMBERED = 64
+MOST_GUESSED = 4
 # Under load the whole queue is looked at this often, and never so often that looking costs more
 # than a tenth of the time, however many dead rows an old snapshot makes it step over.
 LOOK_AGAIN = 1.0
@@ -51,6 +54,8 @@ class Lanes:
         self._serves = serves
         self._lanes: dict[int, SeenLane] = {}
         self._places: dict[int, Key] = {}
+        self._seen: dict[int, SeenLane] = {}
+        self._is_hinted = False
         self._next_survey = 0.0
         self._patience = LOOK_AGAIN
         self._surveyed_at = float("-inf")
@@ -64,6 +69,8 @@ class Lanes:
         mine = [lane for lane in found if self._serves(lane)]
         self._lanes = {lane.lane: lane for lane in mine if lane.due_in <= 0}
         self._places = dict.fromkeys(self._lanes, BEGINNING)
+        self._seen = dict(list((self._seen | self._lanes).items())[-MOST_REMEMBERED:])
+        self._is_hinted = False
         waits = [lane.due_in for lane in mine if lane.due_in > 0]
         self.next_due = now + min(waits) if waits else None
         self._patience = max(LOOK_AGAIN, took * COST_SHARE)
@@ -74,8 +81,24 @@ class Lanes:
 
     def hint(self, now: float) -> None:
         """Something new may have come: look before long."""
+        self._is_hinted = True
         soonest = self._surveyed_at + max(LOOK_SOON, self._patience - LOOK_AGAIN)
         self._next_survey = min(self._next_survey, max(now, soonest))
+
+    def guess(self) -> list[tuple[int, datetime, UUID]]:
+        """Return where a hint most likely points while there is no other work: where work was last.
+
+        It saves a lone job the trip of a survey, which follows all the same. Where lanes of several
+        urgencies were seen there is no guess: the most urgent job goes first.
+        """
+        if self._places or not self._is_hinted:
+            return []
+        self._is_hinted = False
+        is_plain = len({lane.urgency for lane in self._seen.values()}) == 1
+        if not is_plain or len(self._seen) > MOST_GUESSED:
+            return []
+        self._lanes = dict(self._seen)
+        return [(lane, *BEGINNING) for lane in self._seen]
 
     def next(self) -> list[tuple[int, datetime, UUID]]:
         """Return where to claim next: the most urgent lanes, and the place in each."""
@@ -93,7 +116,7 @@ class Lanes:
         asked: Sequence[tuple[int, datetime, UUID]],
         jobs: Sequence[TakenJob],
         limit: int,
-        lane_of: Callable[[TakenJob], int],
+        lane_of: Callable[[TakenJob], int | None],
     ) -> None:
         """Take note of a claim: move on in lanes that gave all they were asked, drop dry ones."""
         if len(jobs) < limit:
@@ -104,8 +127,8 @@ class Lanes:
             self._places[asked[0][0]] = (last.scheduled_at, last.id)
         else:
             for job in jobs:
-                lane = lane_of(job)
-                self._places[lane] = max(self._places.get(lane, BEGINNING), _key(job))
+                if (known := lane_of(job)) is not None:
+                    self._places[known] = max(self._places.get(known, BEGINNING), _key(job))
 
 
 def _key(job: TakenJob) -> Key:

@@ -26,6 +26,7 @@ LONGEST_WAIT = 0.1
 # Where handlers take less than a trip to the database, the next jobs are fetched while these run,
 # and as running: by the time the answer is here, slots are free.
 IN_NO_TIME = 0.005
+MOST_LANES_KNOWN = 10_000
 
 
 class Claimer:
@@ -119,9 +120,12 @@ class Claimer:
         room, start = self._room()
         if room <= 0 or self._acker.unwritten > 2 * self._slots + self._batch_size:
             return False
-        if self._lanes.survey_is_due(self._loop.time()):
-            await self._survey()
-        asked = self._lanes.next()
+        asked = self._lanes.guess()
+        is_guess = bool(asked)
+        if not is_guess:
+            if self._lanes.survey_is_due(self._loop.time()):
+                await self._survey()
+            asked = self._lanes.next()
         if not asked:
             return False
         limit = min(room, self._batch_size)
@@ -135,7 +139,7 @@ class Claimer:
         self._told([job.id for job in taken])
         # A lane may look due and give nothing, its jobs being locked by another's claim: then the
         # next look can wait.
-        return bool(taken) or bool(self._lanes.next())
+        return bool(taken) or is_guess or bool(self._lanes.next())
 
     def _take(self, taken: list[Job], start: bool) -> None:
         if len(taken) > 1:
@@ -150,7 +154,9 @@ class Claimer:
         began = time.perf_counter()
         found = await self._link.run(jobs.survey())
         self._lanes.surveyed(found, self._loop.time(), time.perf_counter() - began)
-        self._lane_of = {
+        if len(self._lane_of) > MOST_LANES_KNOWN:
+            self._lane_of.clear()
+        self._lane_of |= {
             (lane.job_type, lane.queue, lane.worker_capability, 100 - lane.urgency): lane.lane
             for lane in found
         }
@@ -174,8 +180,8 @@ class Claimer:
     def _serves(self, lane: Any) -> bool:
         return serves(self._worker, lane)
 
-    def _lane_of_job(self, job: Any) -> int:
-        return self._lane_of[(job.type, job.queue, job.worker_capability, job.priority)]
+    def _lane_of_job(self, job: Any) -> int | None:
+        return self._lane_of.get((job.type, job.queue, job.worker_capability, job.priority))
 
 
 def serves(worker: Registration, lane: Lane) -> bool:
