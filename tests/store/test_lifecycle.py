@@ -36,8 +36,8 @@ async def test_a_person_in_psql_can_make_exactly_the_moves_of_the_table(
 
 
 def test_the_moves_written_in_the_migration_are_those_of_the_table() -> None:
-    guard = all_migrations()[0].sql.partition("create trigger forge_jobs_lifecycle")[2]
-    listed = guard.partition("',' ||")[0]
+    guard = all_migrations()[0].sql.partition("create function forge_forbids_move")[2]
+    listed = guard.partition("array[")[2].partition("]")[0]
 
     written = {
         (Status(start), Status(end), int(growth))

@@ -117,6 +117,29 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.forge_forbids_move(was text, becomes text, growth bigint, owner uuid, lease bigint) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+begin
+    return owner is null and lease > 0 or was || ' ' || growth || ' ' || becomes <> all (array[
+        'pending 0 pending', 'pending 1 claimed', 'pending 0 cancelled',
+        'pending 1 running',
+        'claimed 0 claimed', 'claimed 1 claimed', 'claimed 0 running', 'claimed 1 running',
+        'claimed 0 failed', 'claimed 0 dead_letter', 'claimed 0 pending',
+        'claimed 0 retry', 'claimed 0 cancelled',
+        'running 0 running', 'running 1 running', 'running 0 completed', 'running 0 retry',
+        'running 0 pending', 'running 0 failed', 'running 0 dead_letter',
+        'running 0 cancelled', 'running 1 claimed',
+        'completed 0 completed',
+        'retry 0 retry', 'retry 1 claimed', 'retry 0 failed', 'retry 0 dead_letter',
+        'retry 0 cancelled', 'retry 1 running',
+        'failed 0 failed',
+        'dead_letter 0 dead_letter',
+        'cancelled 0 cancelled'
+    ]);
+end
+$$;
+
 CREATE FUNCTION public.forge_idempotency_key(job_type text, idempotent text, input jsonb) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
@@ -286,39 +309,39 @@ CREATE TABLE public.forge_job_types (
 
 CREATE TABLE public.forge_jobs (
     id uuid DEFAULT public.forge_uuidv7() NOT NULL,
-    job_type character varying(255) NOT NULL,
-    input jsonb DEFAULT '{}'::jsonb NOT NULL,
-    output jsonb,
+    lease bigint DEFAULT 0 NOT NULL,
     status character varying(32) DEFAULT 'pending'::character varying NOT NULL,
-    priority integer DEFAULT 50 NOT NULL,
+    worker_id uuid,
     attempts integer DEFAULT 0 NOT NULL,
     max_attempts integer DEFAULT 3 NOT NULL,
-    last_error text,
-    progress_percent integer DEFAULT 0,
-    progress_message text,
-    worker_capability character varying(255),
-    worker_id uuid,
-    idempotency_key character varying(255),
+    priority integer DEFAULT 50 NOT NULL,
+    crashes integer DEFAULT 0 NOT NULL,
     scheduled_at timestamp with time zone DEFAULT now() NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    lone_crashes integer DEFAULT 0 NOT NULL,
+    progress_percent integer DEFAULT 0,
+    job_type character varying(255) NOT NULL,
+    queue character varying(255) DEFAULT 'default'::character varying NOT NULL,
+    worker_capability character varying(255),
+    input jsonb DEFAULT '{}'::jsonb NOT NULL,
+    output jsonb,
+    progress_message text,
+    last_error text,
+    error_class character varying(32),
+    idempotency_key character varying(255),
     claimed_at timestamp with time zone,
     started_at timestamp with time zone,
     completed_at timestamp with time zone,
     failed_at timestamp with time zone,
     last_heartbeat timestamp with time zone,
-    lease bigint DEFAULT 0 NOT NULL,
-    crashes integer DEFAULT 0 NOT NULL,
-    lone_crashes integer DEFAULT 0 NOT NULL,
-    queue character varying(255) DEFAULT 'default'::character varying NOT NULL,
+    expires_at timestamp with time zone,
+    timeout interval,
     tenant_id bigint,
     category character varying(32),
     correlation_id uuid,
     payload_version character varying(32) DEFAULT '1.0'::character varying NOT NULL,
-    error_class character varying(32),
     auth jsonb,
     traceparent character varying(255),
-    timeout interval,
-    expires_at timestamp with time zone,
     retry_of uuid,
     parent_id uuid,
     concurrency_key character varying(255),
@@ -444,6 +467,6 @@ CREATE INDEX forge_jobs_ready ON public.forge_jobs USING btree (public.forge_lan
 
 CREATE TRIGGER forge_jobs_begin AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN ((((new.status)::text <> 'pending'::text) OR (new.lease <> 0) OR (new.attempts <> 0) OR ((new.priority % 25) <> 0) OR (abs((new.priority - 50)) > 50) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
 
-CREATE TRIGGER forge_jobs_lifecycle AFTER UPDATE OF status, lease, worker_id ON public.forge_jobs FOR EACH ROW WHEN (((strpos(',pending 1 claimed,pending 0 cancelled,pending 1 running,,claimed 0 running,claimed 0 failed,claimed 0 dead_letter,claimed 0 pending,claimed 0 retry,,claimed 0 cancelled,claimed 1 claimed,claimed 1 running,,running 0 completed,running 0 retry,running 0 pending,running 0 failed,,running 0 dead_letter,running 0 cancelled,running 1 claimed,running 1 running,,retry 1 claimed,retry 0 failed,retry 0 dead_letter,retry 0 cancelled,retry 1 running,,pending 0 pending,claimed 0 claimed,running 0 running,retry 0 retry,,completed 0 completed,failed 0 failed,dead_letter 0 dead_letter,cancelled 0 cancelled,'::text, ((((((','::text || (old.status)::text) || ' '::text) || ((new.lease - old.lease))::text) || ' '::text) || (new.status)::text) || ','::text)) = 0) OR ((new.worker_id IS NULL) AND (new.lease > 0)))) EXECUTE FUNCTION public.forge_refuse_job();
+CREATE TRIGGER forge_jobs_lifecycle AFTER UPDATE OF status, lease, worker_id ON public.forge_jobs FOR EACH ROW WHEN (((((old.status)::text <> 'running'::text) OR ((new.status)::text <> 'completed'::text) OR (new.lease <> old.lease)) AND (((old.status)::text <> 'pending'::text) OR ((new.status)::text <> 'running'::text) OR (new.lease <> (old.lease + 1)) OR (new.worker_id IS NULL)) AND public.forge_forbids_move((old.status)::text, (new.status)::text, (new.lease - old.lease), new.worker_id, new.lease))) EXECUTE FUNCTION public.forge_refuse_job();
 
 CREATE TRIGGER forge_jobs_limits AFTER UPDATE OF priority, max_attempts ON public.forge_jobs FOR EACH ROW WHEN ((((new.priority % 25) <> 0) OR (abs((new.priority - 50)) > 50) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();

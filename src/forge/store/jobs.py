@@ -84,7 +84,13 @@ def start(jobs: Sequence[Job]) -> Statement[list[UUID]]:
 
 
 def complete(acks: Sequence[Completion]) -> Statement[list[UUID]]:
-    return Statement(load("jobs/complete"), (*_columns(acks), Status.RUNNING), ids)
+    columns = _columns(acks)
+
+    def accepted(found: Rows) -> list[UUID]:
+        some: list[UUID] | None = found[0]["accepted"]
+        return columns[0] if some is None else some
+
+    return Statement(load("jobs/complete"), (*columns, Status.RUNNING), accepted)
 
 
 def settle(acks: Sequence[Settlement]) -> Statement[list[UUID]]:

@@ -43,6 +43,7 @@ class Claimer:
         batch_size: int,
         poll: Callable[[], float],
         told: Callable[[Sequence[UUID]], None],
+        is_heard: Callable[[], bool],
     ) -> None:
         self._link = link
         self._worker = worker
@@ -52,6 +53,7 @@ class Claimer:
         self._batch_size = batch_size
         self._told = told
         self._poll = poll
+        self._is_heard = is_heard
         self._slots = worker.max_concurrent
         self._lanes = Lanes(self._serves)
         self._lane_of: dict[tuple[Any, ...], int] = {}
@@ -117,6 +119,9 @@ class Claimer:
 
     async def _claim_once(self) -> bool:
         """Fill what room there is; False when there is none, or nothing to do."""
+        # What a worker claims while it counts as dead would be taken from it at once.
+        if not self._is_heard():
+            return False
         room, start = self._room()
         if room <= 0 or self._acker.unwritten > 2 * self._slots + self._batch_size:
             return False

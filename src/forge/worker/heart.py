@@ -29,6 +29,11 @@ class Pace(NamedTuple):
     dead_after: float
     stale_after: float
 
+    @property
+    def patience(self) -> float:
+        """How long a heartbeat may take: a dead connection is noticed with time for another one."""
+        return max((self.dead_after - self.interval) / 2, 0.5)
+
 
 class Heart:
     """Says that this worker lives, and takes back the jobs of those that do not."""
@@ -53,11 +58,16 @@ class Heart:
         self._last_beat = 0.0
         self._next_search = 0.0
         self._unknown: dict[UUID, float] = {}
+        self._heard_at = time.monotonic()
         self.running = 0
         self.draining = False
 
     def start(self) -> None:
         self._thread.start()
+
+    def is_heard(self) -> bool:
+        """Whether the last heartbeat is young enough for nobody to take this worker for dead."""
+        return time.monotonic() - self._heard_at < self._pace.dead_after
 
     def stop(self) -> None:
         """Stop beating; returns when the thread has ended."""
@@ -70,7 +80,7 @@ class Heart:
 
     async def _beat_on(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        link = self._database.link(timeout=max(self._pace.dead_after, 1))
+        link = self._database.link(timeout=self._pace.patience)
         pause = 0.0
         while not await within(self._stop, pause):
             pause = self._pace.interval * random.uniform(0.9, 1.0)
@@ -86,6 +96,7 @@ class Heart:
         await link.close()
 
     async def _beat(self, link: Link) -> None:
+        sent_at = time.monotonic()
         beat = await link.run(
             workers.beat(
                 self._worker,
@@ -99,6 +110,7 @@ class Heart:
         if self._steady_since is None or now - self._last_beat > self._pace.dead_after / 2:
             self._steady_since = now
         self._last_beat = now
+        self._heard_at = sent_at
         self._on_beat(beat)
         # Only who has itself been heard of all the while may judge: after an outage of the database
         # everybody's last heartbeat is old, and nobody is dead.

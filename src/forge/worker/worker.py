@@ -111,6 +111,7 @@ class Worker:
             batch_size=settings.batch_size,
             poll=self._poll,
             told=self.teller.changed,
+            is_heard=lambda: self.heart.is_heard(),
         )
         self.acker.written = self.claimer.look_again
         self.listener = Listener(
@@ -213,9 +214,10 @@ class Worker:
         )
 
     def _poll(self) -> float:
-        """Poll seldom only while the listener is known to hear."""
+        """Poll seldom only while the listener is known to hear, and the worker may claim."""
         settings = self.settings
-        pause = settings.idle_poll_interval if self._hears() else settings.poll_interval
+        is_calm = self._hears() and self.heart.is_heard()
+        pause = settings.idle_poll_interval if is_calm else settings.poll_interval
         return pause.total_seconds()
 
     def _is_unwritten(self) -> bool:
