@@ -21,7 +21,6 @@ class Job(NamedTuple):
 
     id: UUID
     lease: int
-    type: str
     input: str
     attempt: int
     max_attempts: int
@@ -34,11 +33,12 @@ class Job(NamedTuple):
     correlation_id: UUID | None
     auth: str | None
     checkpoint: str | None
+    traceparent: str | None
+    category: str | None
+    type: str
     queue: str
     worker_capability: str | None
     priority: int
-    traceparent: str | None
-    category: str | None
 
     @property
     def has_attempts(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 from uuid import UUID
 
 BEGINNING = (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=0))
@@ -39,10 +39,11 @@ class TakenJob(Protocol):
     def id(self) -> UUID: ...
 
 
+L = TypeVar("L", bound=SeenLane)
 Key = tuple[datetime, UUID]
 
 
-class Lanes:
+class Lanes(Generic[L]):
     """The lanes with work for this worker, and the place in each up to which it is taken.
 
     A claim looks only behind that place, so that it need not step over the dead rows that a long
@@ -50,11 +51,11 @@ class Lanes:
     was committed late, is found by the next survey, which starts every lane anew.
     """
 
-    def __init__(self, serves: Callable[[SeenLane], bool]) -> None:
+    def __init__(self, serves: Callable[[L], bool]) -> None:
         self._serves = serves
-        self._lanes: dict[int, SeenLane] = {}
+        self._lanes: dict[int, L] = {}
         self._places: dict[int, Key] = {}
-        self._seen: dict[int, SeenLane] = {}
+        self._seen: dict[int, L] = {}
         self._is_hinted = False
         self._next_survey = 0.0
         self._patience = LOOK_AGAIN
@@ -64,7 +65,7 @@ class Lanes:
     def survey_is_due(self, now: float) -> bool:
         return not self._places or now >= self._next_survey
 
-    def surveyed(self, found: Sequence[SeenLane], now: float, took: float) -> None:
+    def surveyed(self, found: Sequence[L], now: float, took: float) -> None:
         """Take note of a survey that returned just now and took this many seconds."""
         mine = [lane for lane in found if self._serves(lane)]
         self._lanes = {lane.lane: lane for lane in mine if lane.due_in <= 0}
@@ -110,6 +111,10 @@ class Lanes:
         most = min(self._lanes[lane].urgency for lane in self._places)
         urgent = [lane for lane in self._places if self._lanes[lane].urgency == most]
         return [(lane, *self._places[lane]) for lane in urgent[:MOST_AT_ONCE]]
+
+    def seen(self, lane: int) -> L:
+        """Return what a survey said of a lane that is being claimed from."""
+        return self._lanes[lane]
 
     def took(
         self,

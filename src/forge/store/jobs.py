@@ -1,6 +1,6 @@
 """What is asked of forge_jobs: one function per statement."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -27,6 +27,10 @@ class Lane(NamedTuple):
     queue: str
     worker_capability: str | None
     due_in: float
+
+    @property
+    def priority(self) -> int:
+        return 100 - self.urgency
 
     @property
     def urgency(self) -> int:
@@ -70,11 +74,18 @@ def survey() -> Statement[list[Lane]]:
 
 
 def claim(
-    places: Sequence[Place], limit: int, *, start: bool, worker: UUID, incarnation: UUID
+    places: Sequence[Place],
+    limit: int,
+    *,
+    start: bool,
+    worker: UUID,
+    incarnation: UUID,
+    lane: Lane | None = None,
 ) -> Statement[list[Job]]:
+    """Claim from several lanes, or from the one that `lane` describes."""
     rest = (limit, start, worker, incarnation)
-    if len(places) == 1:
-        return Statement(load("jobs/claim"), (*places[0], *rest), _jobs)
+    if lane is not None:
+        return Statement(load("jobs/claim"), (*places[0], *rest), _jobs_of(lane))
     lanes, ats, after = ([place[part] for place in places] for part in range(3))
     return Statement(load("jobs/claim_across"), (lanes, ats, after, *rest), _jobs)
 
@@ -184,6 +195,11 @@ def _columns(entries: Sequence[tuple[Any, ...]]) -> tuple[list[Any], ...]:
 
 def _jobs(found: Rows) -> list[Job]:
     return [Job._make(row) for row in found]
+
+
+def _jobs_of(lane: Lane) -> Callable[[Rows], list[Job]]:
+    shared = (lane.job_type, lane.queue, lane.worker_capability, lane.priority)
+    return lambda found: [Job._make((*row, *shared)) for row in found]
 
 
 def _lanes(found: Rows) -> list[Lane]:

@@ -55,7 +55,7 @@ class Claimer:
         self._poll = poll
         self._is_heard = is_heard
         self._slots = worker.max_concurrent
-        self._lanes = Lanes(self._serves)
+        self._lanes: Lanes[Lane] = Lanes(self._serves)
         self._lane_of: dict[tuple[Any, ...], int] = {}
         self._changed = asyncio.Event()
         self._ahead: deque[tuple[Job, float, bool]] = deque()
@@ -137,7 +137,14 @@ class Claimer:
         places = [Place(*place) for place in asked]
         worker = self._worker
         taken = await self._link.run(
-            jobs.claim(places, limit, start=start, worker=worker.id, incarnation=worker.incarnation)
+            jobs.claim(
+                places,
+                limit,
+                start=start,
+                worker=worker.id,
+                incarnation=worker.incarnation,
+                lane=self._lanes.seen(asked[0][0]) if len(asked) == 1 else None,
+            )
         )
         self._lanes.took(asked, taken, limit, self._lane_of_job)
         self._take(taken, start)
@@ -162,7 +169,7 @@ class Claimer:
         if len(self._lane_of) > MOST_LANES_KNOWN:
             self._lane_of.clear()
         self._lane_of |= {
-            (lane.job_type, lane.queue, lane.worker_capability, 100 - lane.urgency): lane.lane
+            (lane.job_type, lane.queue, lane.worker_capability, lane.priority): lane.lane
             for lane in found
         }
 
@@ -182,7 +189,7 @@ class Claimer:
             pause = min(pause, max(self._lanes.next_due - self._loop.time(), 0.001))
         return pause
 
-    def _serves(self, lane: Any) -> bool:
+    def _serves(self, lane: Lane) -> bool:
         return serves(self._worker, lane)
 
     def _lane_of_job(self, job: Any) -> int | None:

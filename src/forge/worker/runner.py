@@ -50,7 +50,6 @@ class Runner:
         notes: Notes,
         around: InLoop,
         children: Children,
-        slot_freed: Callable[[], None],
     ) -> None:
         settings = app.config.worker
         self._app = app
@@ -59,7 +58,6 @@ class Runner:
         self._notes = notes
         self._around = around
         self._children = children
-        self._slot_freed = slot_freed
         self._events = app.events
         self._output_limit = app.config.payload.max_output
         self._policies = {
@@ -71,6 +69,7 @@ class Runner:
         self._loop = asyncio.get_running_loop()
         self.running: dict[UUID, Attempt] = {}
         self.mean_seconds = 1.0
+        self.slot_freed: Callable[[], None] = lambda: None
 
     def start(self, job: Job) -> None:
         """Give a job its slot."""
@@ -197,4 +196,4 @@ class Runner:
         # A worker taken for dead may have claimed its own former job again meanwhile.
         if self.running.get(job.id) is attempt:
             del self.running[job.id]
-        self._slot_freed()
+        self.slot_freed()

@@ -99,7 +99,7 @@ class Worker:
         self.around = InLoop(side, self.notes, await database.users())
         children = Children(self.app, database.url, self.notes)
         self.runner = Runner(
-            self.app, self.definitions, self.acker, self.notes, self.around, children, self._freed
+            self.app, self.definitions, self.acker, self.notes, self.around, children
         )
         self.acker.refused = self._let_go
         self.claimer = Claimer(
@@ -114,6 +114,7 @@ class Worker:
             is_heard=lambda: self.heart.is_heard(),
         )
         self.acker.written = self.claimer.look_again
+        self.runner.slot_freed = self.claimer.slot_freed
         self.listener = Listener(
             database, {WAKE: self._woken, worker_channel(self.registration.id): self._called}
         )
@@ -222,9 +223,6 @@ class Worker:
 
     def _is_unwritten(self) -> bool:
         return self.acker.unwritten > 0
-
-    def _freed(self) -> None:
-        self.claimer.slot_freed()
 
     def _woken(self, payload: str) -> None:
         if not is_called(payload, self.registration.id, self._peers):

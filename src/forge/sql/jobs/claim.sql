@@ -2,7 +2,8 @@
 -- one lane, the oldest first.
 -- $1 lane, $2 and $3 the place in it after which to look, $4 how many, $5 whether they start at once,
 -- $6 the worker, $7 its incarnation.
--- Returns no row when there is nothing to do, or when the worker was replaced by a later one.
+-- Returns no row when there is nothing to do, or when the worker was replaced by a later one; and of
+-- each job what its lane does not tell.
 with chosen as materialized (
     select ctid as place
     from forge_jobs
@@ -20,6 +21,6 @@ set status = case when $5 then 'running' else 'claimed' end, worker_id = $6, lea
     claimed_at = now(), started_at = case when $5 then now() end,
     last_heartbeat = null, progress_percent = 0, progress_message = null
 where ctid = any (array(select place from chosen))
-returning id, lease, job_type, input, attempts, max_attempts, scheduled_at, crashes, lone_crashes,
-    timeout, expires_at < now() as expired, tenant_id, correlation_id, auth, checkpoint, queue,
-    worker_capability, priority, traceparent, category;
+returning id, lease, input, attempts, max_attempts, scheduled_at, crashes, lone_crashes, timeout,
+    expires_at < now() as expired, tenant_id, correlation_id, auth, checkpoint, traceparent,
+    category;
