@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
+TESTS ?= tests
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check faults bench format lock clean
@@ -15,7 +16,7 @@ run: $(READY) ## start PostgreSQL, run the example jobs before your eyes
 	@$(BIN)/python examples/tour/run.py
 
 test: $(READY) ## run every test
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(TESTS)
 
 check: $(READY) ## format, lint, types, import contracts, generated files
 	$(BIN)/ruff format --check .
