@@ -1,31 +1,30 @@
 """Forge: puts the parts together and offers the verbs."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from copy import copy
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from forge import dispatch as dispatching
+from forge.catalog import Catalog
 from forge.classify import Classifier
 from forge.config import Config
-from forge.core.errors import ForgeError, InvalidValue, UnknownJobType
+from forge.core.errors import ForgeError, InvalidValue
 from forge.core.event import Events
 from forge.core.record import JobRecord
-from forge.core.schema import input_check
 from forge.core.wish import Options
 from forge.dispatch import JobType
 from forge.handle import JobHandle
 from forge.registry import Handler, JobDefinition, job
 from forge.requests import CANCEL, DELETE, REQUESTS, RESCHEDULE, RUN_NOW
 from forge.session import Session
-from forge.store import job_types, jobs
+from forge.store import jobs
 from forge.store.borrowed import all_or_nothing, notify_on, run_on
 from forge.store.jobs import Dispatched
 from forge.store.migrate import migrate
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from forge.store.database import Connection
     from forge.sync import SyncForge
 
-# How long what forge_job_types says of a type is believed: a deploy may change it.
-KNOWN_FOR = 60.0
 Middleware = Callable[[Any, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 
 
@@ -59,7 +56,7 @@ class Forge:
         self.middlewares: list[Middleware] = []
         self.classifier = Classifier()
         self.events = Events()
-        self._known_elsewhere: dict[str, tuple[JobType, float]] = {}
+        self._catalog = Catalog(self.definitions, self.config.payload.max_input)
         self._session: Session | None = None
 
     @classmethod
@@ -281,30 +278,6 @@ class Forge:
         return self._session
 
     async def _job_type(self, job: JobDefinition[Any, Any] | str, conn: Any) -> JobType:
-        limit = self.config.payload.max_input
-        if isinstance(job, JobDefinition):
-            return JobType(job.defaults, job, limit)
-        if (definition := self.definitions.get(job)) is not None:
-            return JobType(definition.defaults, definition, limit)
-        if job.startswith("forge."):
-            raise UnknownJobType(f"{job} is one of Forge's own; call app.cancel(…) and the like")
-        known, until = self._known_elsewhere.get(job, (None, 0.0))
-        if known is not None and time.monotonic() < until:
-            return known
-        return await self._look_up(job, conn, limit)
-
-    async def _look_up(self, name: str, conn: Any, limit: int) -> JobType:
-        statement = job_types.get(name)
-        found = (
-            await (await self._session_here().database()).run(statement)
-            if conn is None
-            else await run_on(conn, statement)
-        )
-        if found is None:
-            raise UnknownJobType(
-                f"nobody registered a job named {name!r}; start a worker that has it, or run "
-                "`forge migrate --app module:app`"
-            )
-        kind = JobType(found.defaults, None, limit, input_check(name, found.input_schema))
-        self._known_elsewhere[name] = (kind, time.monotonic() + KNOWN_FOR)
-        return kind
+        if conn is not None:
+            return await self._catalog.find(job, partial(run_on, conn))
+        return await self._catalog.find(job, (await self._session_here().database()).run)

@@ -1,0 +1,49 @@
+"""The types a process may dispatch: those whose code it has, and those it knows by name."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from forge.core.errors import UnknownJobType
+from forge.core.schema import input_check
+from forge.dispatch import JobType
+from forge.registry import JobDefinition
+from forge.store import job_types
+from forge.store.job_types import KnownType
+from forge.store.statement import Statement
+
+Ask = Callable[[Statement[KnownType | None]], Awaitable[KnownType | None]]
+# How long what forge_job_types says of a type is believed: a deploy may change it.
+KNOWN_FOR = 60.0
+
+
+class Catalog:
+    """Finds types, and remembers for a while what the database said of them."""
+
+    def __init__(self, definitions: Mapping[str, JobDefinition[Any, Any]], limit: int) -> None:
+        self._definitions = definitions
+        self._limit = limit
+        self._known: dict[str, tuple[JobType, float]] = {}
+
+    async def find(self, job: JobDefinition[Any, Any] | str, ask: Ask) -> JobType:
+        """Return a type, asking the database for one whose code lives elsewhere."""
+        if isinstance(job, JobDefinition):
+            return JobType(job.defaults, job, self._limit)
+        if (definition := self._definitions.get(job)) is not None:
+            return JobType(definition.defaults, definition, self._limit)
+        if job.startswith("forge."):
+            raise UnknownJobType(f"{job} is one of Forge's own; call app.cancel(…) and the like")
+        known, until = self._known.get(job, (None, 0.0))
+        if known is not None and time.monotonic() < until:
+            return known
+        return self._remember(job, await ask(job_types.get(job)))
+
+    def _remember(self, name: str, found: KnownType | None) -> JobType:
+        if found is None:
+            raise UnknownJobType(
+                f"nobody registered a job named {name!r}; start a worker that has it, or run "
+                "`forge migrate --app module:app`"
+            )
+        kind = JobType(found.defaults, None, self._limit, input_check(name, found.input_schema))
+        self._known[name] = (kind, time.monotonic() + KNOWN_FOR)
+        return kind
