@@ -1,0 +1,8 @@
+"""A job for workers that live in the test's own process."""
+
+from forge import JobContext, job
+
+
+@job
+async def plain(ctx: JobContext) -> str:
+    return "done"

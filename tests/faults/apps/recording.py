@@ -1,0 +1,80 @@
+"""Writes down what the database granted to this worker, from the answers themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from forge.core.event import AttemptEnded, AttemptRefused, Event, JobsRescued, WorkerNotice
+from forge.store import jobs
+from forge.store.statement import Rows, Statement
+from forge.worker.acker import Acker
+from tests.faults.apps.telling import history, say
+
+
+def record_answers() -> None:
+    """Write each claim and each accepted end of an attempt into the history."""
+    worker, told = str(os.getpid()), history()
+    claim, complete, settle, reconcile = jobs.claim, jobs.complete, jobs.settle, jobs.reconcile
+
+    def claimed(*args: Any, **options: Any) -> Statement[Any]:
+        def write(taken: Any) -> None:
+            for job in taken:
+                told.claimed(job.id, job.lease, worker)
+
+        return _watched(claim(*args, **options), write)
+
+    def accepted(statement_of: Callable[..., Any], status_of: Callable[[Any], str]) -> Any:
+        def make(acks: Any) -> Statement[Any]:
+            def write(ids: Any) -> None:
+                for ack in acks:
+                    if ack.id in ids:
+                        told.accepted(ack.id, ack.lease, worker, status_of(ack))
+
+            return _watched(statement_of(acks), write)
+
+        return make
+
+    def reconciled(*args: Any, **options: Any) -> Statement[Any]:
+        return _watched(reconcile(*args, **options), lambda found: say("reconciled"))
+
+    written_before = Acker._written_before
+
+    async def known(acker: Acker, missed: Any, act: str) -> set[UUID]:
+        found = await written_before(acker, missed, act)
+        for ack in missed:
+            if ack.id in found and act in ("complete", "settle"):
+                told.accepted(ack.id, ack.lease, worker, getattr(ack, "status", "completed"))
+        return found
+
+    Acker._written_before = known  # type: ignore[method-assign]
+    jobs.claim = claimed
+    jobs.reconcile = reconciled
+    jobs.complete = accepted(complete, lambda ack: "completed")
+    jobs.settle = accepted(settle, lambda ack: str(ack.status))
+
+
+def tell_event(event: Event) -> None:
+    """Tell the test of an event; an attempt that has ended is written into the history too."""
+    match event:
+        case AttemptEnded():
+            # For those that could not tell it themselves: their process was killed.
+            history().finished(event.job.id, event.job.lease, str(os.getpid()))
+        case AttemptRefused(job_id, lease, act):
+            say("refused", job=job_id, lease=lease, act=act)
+        case JobsRescued(job_ids, workers):
+            say("rescued", jobs=[str(job) for job in job_ids], workers=list(map(str, workers)))
+        case WorkerNotice(level, message, detail):
+            say("notice", level=level, message=message, detail=detail)
+
+
+def _watched(statement: Statement[Any], write: Callable[[Any], None]) -> Statement[Any]:
+    def read(found: Rows) -> Any:
+        answer = statement.read(found)
+        write(answer)
+        return answer
+
+    return replace(statement, read=read)

@@ -1,0 +1,171 @@
+"""A seeded run of everything at once: jobs of every kind, and faults without end."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import asyncpg
+
+from forge import Config, DatabaseUnavailable, Forge, JobDefinition
+from tests.faults.apps.mixed import flaky, reporting, short, short_in_process, short_in_thread
+from tests.faults.kit.checker import Verdict, check
+from tests.faults.kit.crew import Crew, WorkerProcess
+from tests.faults.kit.history import Event, History, Kind
+from tests.faults.kit.ledger import Ledger
+from tests.faults.kit.process import until
+
+# Long enough for a process that waits for a busy machine not to be taken for dead.
+PACE = {"heartbeat_interval": "500ms", "dead_after": "4s", "stale_threshold": "8s"}
+LONGEST_PAUSE = 8.0
+KINDS: dict[JobDefinition[None, None], int] = {
+    short: 10,
+    short_in_thread: 4,
+    flaky: 3,
+    reporting: 2,
+    short_in_process: 1,
+}
+FINAL = "('completed', 'failed', 'dead_letter', 'cancelled')"
+Fault = Callable[["Chaos"], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is made of; the seed decides about the rest."""
+
+    seed: int
+    jobs: int
+    seconds: float
+    faults: tuple[Fault, ...]
+    # Faults that come once, at their share of the time.
+    once: tuple[tuple[float, Fault], ...] = ()
+    workers: int = 3
+
+
+@dataclass
+class Wish:
+    """One dispatch: what it is known by, and what came of it."""
+
+    mark: str
+    asked_at: float
+    job: UUID | None = None
+    answered_at: float = 0.0
+
+
+@dataclass
+class Chaos:
+    """A run in progress; faults act on it."""
+
+    plan: Plan
+    database_url: str
+    crew: Crew
+    history: History
+    random: random.Random = field(init=False)
+    wishes: list[Wish] = field(default_factory=list)
+    paused: set[WorkerProcess] = field(default_factory=set)
+    background: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.plan.seed)
+
+    async def run(self) -> Verdict:
+        """Dispatch and break things; then let all be done, and judge."""
+        for _ in range(self.plan.workers):
+            await self.start_worker()
+        dispatching = asyncio.create_task(self._dispatch())
+        await self._break_things()
+        await dispatching
+        await asyncio.gather(*self.background)
+        verdict = await self._judge()
+        for worker in self.healthy:
+            worker.sigterm()
+            assert await worker.ended(60) == 0, worker.output()
+        return verdict
+
+    @property
+    def healthy(self) -> list[WorkerProcess]:
+        return [w for w in self.crew.workers if w.is_alive and w not in self.paused]
+
+    async def start_worker(self) -> None:
+        await self.crew.start(max_concurrent=8, **PACE)
+
+    def do_meanwhile(self, act: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(act)
+        self.background.add(task)
+        task.add_done_callback(self.background.discard)
+
+    async def _dispatch(self) -> None:
+        app = Forge(Config(), database_url=self.database_url)
+        dice = random.Random(f"{self.plan.seed} jobs")
+        started = time.monotonic()
+        for number in range(self.plan.jobs):
+            due = started + number * self.plan.seconds / self.plan.jobs
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            await self._dispatch_one(app, number, dice)
+        await app.close()
+
+    async def _dispatch_one(self, app: Forge, number: int, dice: random.Random) -> None:
+        wish = Wish(f"wish {number}", time.monotonic())
+        self.wishes.append(wish)
+        (kind,) = dice.choices(list(KINDS), list(KINDS.values()))
+        input = {"mark": wish.mark, "seconds": dice.expovariate(1 / 0.02)}
+        options = {"idempotency_key": wish.mark} if dice.random() < 0.5 else {}
+        while wish.job is None:
+            try:
+                wish.job = (await app.dispatch(kind, input, **options)).id
+                wish.answered_at = time.monotonic()
+            except DatabaseUnavailable:
+                if not options:
+                    return  # it may be there or not: without a key it is not asked for again
+                await asyncio.sleep(0.05)
+
+    async def _break_things(self) -> None:
+        end = time.monotonic() + self.plan.seconds
+        once = [(end - (1 - share) * self.plan.seconds, act) for share, act in self.plan.once]
+        while time.monotonic() < end:
+            await asyncio.sleep(self.random.uniform(0.5, 1.5))
+            if once and time.monotonic() >= once[0][0]:
+                await once.pop(0)[1](self)
+            else:
+                await self.random.choice(self.plan.faults)(self)
+
+    async def _judge(self) -> Verdict:
+        connection = await asyncpg.connect(self.database_url)
+        try:
+            await until(lambda: _all_final(connection), 120, f"all is done\n{self.crew.log()}")
+            events = self.history.events()
+            told = events + await self._dispatches(connection) + await _ends(connection, events)
+            return check(told, await Ledger(connection).rows(), self.crew.halts)
+        finally:
+            await connection.close()
+
+    async def _dispatches(self, connection: asyncpg.Connection) -> list[Event]:
+        rows = await connection.fetch("select id, input ->> 'mark' as mark from forge_jobs")
+        known = {row["mark"]: row["id"] for row in rows}
+        assert len(known) == len(rows), "a wish was dispatched twice"
+        told = []
+        for wish in self.wishes:
+            job = str(wish.job or known.get(wish.mark, wish.mark))
+            told.append(Event(Kind.DISPATCHING, job, monotonic=wish.asked_at))
+            if wish.job is not None:
+                told.append(Event(Kind.DISPATCHED, job, monotonic=wish.answered_at))
+        return told
+
+
+async def _all_final(connection: asyncpg.Connection) -> bool:
+    left = f"select count(*) from forge_jobs where status not in {FINAL}"
+    return await connection.fetchval(left) == 0
+
+
+async def _ends(connection: asyncpg.Connection, events: list[Event]) -> list[Event]:
+    """The ends of attempts that count, though the answer that said so was lost."""
+    told = {(event.job, event.lease) for event in events if event.kind == Kind.ACCEPTED}
+    rows = await connection.fetch(
+        "select job_id, lease from forge_attempts where outcome in ('retry', 'crashed')"
+    )
+    known = ((str(row["job_id"]), row["lease"]) for row in rows)
+    return [Event(Kind.ACCEPTED, *end, status="retry") for end in known if end not in told]

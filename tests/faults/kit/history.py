@@ -1,0 +1,101 @@
+"""What happened in a fault run, told by every process into one file."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class Kind(StrEnum):
+    """The steps of a job that a run writes down."""
+
+    # Written before the call: a dispatch whose answer was lost may still run.
+    DISPATCHING = "dispatching"
+    # Written after the call: the dispatch was acknowledged, so the job must not be lost.
+    DISPATCHED = "dispatched"
+    CLAIMED = "claimed"
+    STARTED = "started"
+    FINISHED = "finished"
+    ACCEPTED = "accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One step of one job; monotonic time is comparable between processes of one machine."""
+
+    kind: Kind
+    job: str
+    lease: int = 0
+    worker: str = ""
+    # The status that an accepted outcome led to.
+    status: str = ""
+    pid: int = 0
+    monotonic: float = 0.0
+    wall: float = 0.0
+
+
+class History:
+    """An append-only file that many processes write and one test reads."""
+
+    def __init__(self, path: Path | str, *, pid: int | None = None) -> None:
+        self.path = Path(path)
+        # A worker's child tells in the name of its worker, which is the one that gets halted.
+        self._pid = pid
+
+    def dispatching(self, job: object) -> None:
+        self._record(Kind.DISPATCHING, job)
+
+    def dispatched(self, job: object) -> None:
+        self._record(Kind.DISPATCHED, job)
+
+    def claimed(self, job: object, lease: int, worker: str) -> None:
+        self._record(Kind.CLAIMED, job, lease, worker)
+
+    def started(self, job: object, lease: int, worker: str) -> None:
+        self._record(Kind.STARTED, job, lease, worker)
+
+    def finished(self, job: object, lease: int, worker: str) -> None:
+        self._record(Kind.FINISHED, job, lease, worker)
+
+    def accepted(self, job: object, lease: int, worker: str, status: str) -> None:
+        self._record(Kind.ACCEPTED, job, lease, worker, status)
+
+    def events(self) -> list[Event]:
+        """All events so far, in the order of their monotonic time."""
+        if not self.path.exists():
+            return []
+        lines = self.path.read_text().splitlines()
+        return sorted((_event(line) for line in lines), key=lambda event: event.monotonic)
+
+    def _record(
+        self, kind: Kind, job: object, lease: int = 0, worker: str = "", status: str = ""
+    ) -> None:
+        event = Event(
+            kind=kind,
+            job=str(job),
+            lease=lease,
+            worker=worker,
+            status=status,
+            pid=self._pid or os.getpid(),
+            monotonic=time.monotonic(),
+            wall=time.time(),
+        )
+        _append(self.path, json.dumps(asdict(event)) + "\n")
+
+
+def _append(path: Path, line: str) -> None:
+    # One write to an O_APPEND file is never torn by another process's, nor by a kill between two.
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        os.write(file, line.encode())
+    finally:
+        os.close(file)
+
+
+def _event(line: str) -> Event:
+    fields = json.loads(line)
+    return Event(**{**fields, "kind": Kind(fields["kind"])})

@@ -1,0 +1,187 @@
+"""One proxied connection: two lanes of bytes, each under the network's present mode."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import ClassVar, Literal
+
+from tests.faults.kit.wire import Conversation, Cut, Matching, matches
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What happens to the bytes of one direction."""
+
+    kind: Literal["pass", "delay", "drop", "reset"]
+    milliseconds: float = 0
+    jitter: float = 0
+
+    PASS: ClassVar[Mode]
+    DROP: ClassVar[Mode]
+    RESET: ClassVar[Mode]
+
+    @classmethod
+    def delay(cls, milliseconds: float, *, jitter: float = 0) -> Mode:
+        """Every byte comes later by this much, and by up to `jitter` milliseconds more."""
+        return cls("delay", milliseconds, jitter)
+
+    def seconds_late(self, random: Random) -> float:
+        return (self.milliseconds + self.jitter * random.random()) / 1000
+
+
+Mode.PASS = Mode("pass")
+Mode.DROP = Mode("drop")
+Mode.RESET = Mode("reset")
+
+
+@dataclass
+class Network:
+    """The state that all links of one proxy share."""
+
+    seed: int
+    to_server: Mode = Mode.PASS
+    to_client: Mode = Mode.PASS
+    cuts: list[Cut] = field(default_factory=list)
+    connections: int = 0
+    refused: int = 0
+    bytes_to_server: int = 0
+    bytes_to_client: int = 0
+    bytes_dropped: int = 0
+
+
+@dataclass
+class Ends:
+    """The two halves of one socket."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    def reset(self) -> None:
+        """Close with RST instead of FIN, as a crashed host or a firewall does."""
+        connection = self.writer.get_extra_info("socket")
+        if connection is not None and not self.writer.transport.is_closing():
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+
+
+class Link:
+    """One client's connection and the server's connection behind it."""
+
+    def __init__(self, number: int, client: Ends, server: Ends, network: Network) -> None:
+        self._client = client
+        self._server = server
+        self._network = network
+        self._conversation = Conversation(network.cuts)
+        self._to_server = Lane(
+            client.reader, server.writer, Random(f"{network.seed}:{number}:to server")
+        )
+        self._to_client = Lane(
+            server.reader, client.writer, Random(f"{network.seed}:{number}:to client")
+        )
+
+    async def run(self) -> None:
+        await asyncio.gather(
+            self._to_server.collect(lambda: self._network.to_server, self._from_client),
+            self._to_client.collect(lambda: self._network.to_client, self._from_server),
+            self._deliver(self._to_server, lambda: self._network.to_server, self._count_to_server),
+            self._deliver(self._to_client, lambda: self._network.to_client, self._count_to_client),
+        )
+
+    def reset(self) -> None:
+        self._client.reset()
+        self._server.reset()
+
+    def close(self) -> None:
+        self._client.writer.close()
+        self._server.writer.close()
+
+    def silence(self) -> None:
+        """Lose everything from now on, in both directions, and keep the sockets open."""
+        self._to_server.torn = self._to_client.torn = True
+
+    def has_said(self, matching: Matching) -> bool:
+        return any(matches(matching, text) for text in self._conversation.spoken)
+
+    def _from_client(self, chunk: bytes) -> bytes:
+        self._conversation.client_sent(chunk)
+        return chunk
+
+    def _from_server(self, chunk: bytes) -> bytes:
+        answer = self._conversation.server_sent(chunk)
+        if answer.cut:
+            self.reset()
+            return b""
+        return answer.passing
+
+    async def _deliver(
+        self, lane: Lane, mode: Callable[[], Mode], count: Callable[[int], None]
+    ) -> None:
+        try:
+            while (chunk := await lane.next_due()) is not None:
+                if lane.torn or mode().kind == "drop":
+                    # A stream with a hole can never be read again, so it stays silent for good.
+                    lane.torn = True
+                    self._network.bytes_dropped += len(chunk)
+                    continue
+                lane.target.write(chunk)
+                await lane.target.drain()
+                count(len(chunk))
+        except ConnectionError:
+            lane.broken = True
+        self._end(silently=lane.torn or mode().kind == "drop", broken=lane.broken)
+
+    def _end(self, *, silently: bool, broken: bool) -> None:
+        """Tell the other side that this one has gone, unless the network swallows that too."""
+        if silently:
+            return
+        if broken:
+            self.reset()
+        else:
+            self.close()
+
+    def _count_to_server(self, size: int) -> None:
+        self._network.bytes_to_server += size
+
+    def _count_to_client(self, size: int) -> None:
+        self._network.bytes_to_client += size
+
+
+class Lane:
+    """One direction of a link: bytes wait here until they are due, and keep their order."""
+
+    def __init__(
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, random: Random
+    ) -> None:
+        self.target = target
+        self.torn = False
+        self.broken = False
+        self._source = source
+        self._random = random
+        self._waiting: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue()
+
+    async def collect(self, mode: Callable[[], Mode], inspect: Callable[[bytes], bytes]) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while chunk := await self._source.read(65_536):
+                due = loop.time() + mode().seconds_late(self._random)
+                if passing := inspect(chunk):
+                    self._waiting.put_nowait((due, passing))
+        except ConnectionError:
+            self.broken = True
+        finally:
+            self._waiting.put_nowait(None)
+
+    async def next_due(self) -> bytes | None:
+        item = await self._waiting.get()
+        if item is None:
+            return None
+        due, chunk = item
+        late = due - asyncio.get_running_loop().time()
+        if late > 0:
+            await asyncio.sleep(late)
+        return chunk

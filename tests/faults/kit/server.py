@@ -1,0 +1,29 @@
+"""A PostgreSQL server of a test's own, to be stopped, killed and started again."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from forge.store.embedded import Cluster
+
+
+@contextmanager
+def running_server(**settings: str) -> Iterator[Cluster]:
+    """A new server on a socket and on a port of 127.0.0.1, with everything that makes it durable.
+
+    Keywords are settings of postgresql.conf.
+    """
+    directory = Path(tempfile.mkdtemp(prefix="forge-faults-"))
+    # The server's account has to pass through when the tests run as root.
+    directory.chmod(0o711)
+    cluster = Cluster(directory / "server", settings=settings, tcp=True)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.kill()
+        shutil.rmtree(directory)

@@ -1,0 +1,249 @@
+"""The checker must catch every broken history, and let the sound ones pass."""
+
+from __future__ import annotations
+
+from tests.faults.kit.checker import Halt, Row, Verdict, check
+from tests.faults.kit.history import Event, Kind
+
+
+class Tape:
+    """A history written by hand; each step is one second after the last."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.halts: list[Halt] = []
+
+    @property
+    def now(self) -> float:
+        return float(len(self.events) + len(self.halts))
+
+    def step(self, kind: Kind, lease: int = 0, status: str = "") -> Tape:
+        # The lease stands for the worker: every attempt here runs in a process of its own.
+        event = Event(kind, "job", lease, f"worker-{lease}", status, 100 + lease, self.now)
+        self.events.append(event)
+        return self
+
+    def dispatched(self) -> Tape:
+        return self.step(Kind.DISPATCHING).step(Kind.DISPATCHED)
+
+    def started(self, lease: int = 1) -> Tape:
+        return self.step(Kind.CLAIMED, lease).step(Kind.STARTED, lease)
+
+    def finished(self, lease: int = 1) -> Tape:
+        return self.step(Kind.FINISHED, lease)
+
+    def accepted(self, lease: int = 1, status: str = "completed") -> Tape:
+        return self.step(Kind.ACCEPTED, lease, status)
+
+    def halted(self, lease: int) -> Tape:
+        self.halts.append(Halt(100 + lease, self.now))
+        return self
+
+    def judged(self, status: str | None = "completed", lease: int = 1) -> Verdict:
+        rows = [] if status is None else [Row("job", status, lease)]
+        return check(self.events, rows, self.halts)
+
+
+def test_a_plain_run_has_no_fault() -> None:
+    verdict = Tape().dispatched().started().finished().accepted().judged()
+
+    assert verdict.faults == {}
+    assert verdict.duplicated == ()
+
+
+def test_an_empty_history_has_no_fault() -> None:
+    assert check([], []).faults == {}
+
+
+def test_an_acknowledged_job_without_a_row_is_lost() -> None:
+    verdict = Tape().dispatched().judged(status=None)
+
+    assert verdict.faults == {"lost": ("job",)}
+
+
+def test_an_acknowledged_job_that_never_ends_is_lost() -> None:
+    verdict = Tape().dispatched().started().judged(status="running")
+
+    assert verdict.faults == {"lost": ("job",)}
+
+
+def test_a_job_completed_without_having_run_is_lost() -> None:
+    verdict = Tape().dispatched().judged(status="completed", lease=0)
+
+    assert verdict.faults == {"lost": ("job",)}
+
+
+def test_a_cancelled_job_need_not_have_run() -> None:
+    verdict = Tape().dispatched().judged(status="cancelled", lease=0)
+
+    assert verdict.faults == {}
+
+
+def test_a_dispatch_without_an_answer_may_vanish() -> None:
+    verdict = Tape().step(Kind.DISPATCHING).judged(status=None)
+
+    assert verdict.faults == {}
+
+
+def test_a_dispatch_without_an_answer_that_runs_is_recovered() -> None:
+    verdict = Tape().step(Kind.DISPATCHING).started().finished().accepted().judged()
+
+    assert verdict.faults == {}
+    assert verdict.recovered == ("job",)
+
+
+def test_a_job_that_nobody_dispatched_is_unexpected() -> None:
+    verdict = Tape().started().finished().accepted().judged()
+
+    assert verdict.faults == {"unexpected": ("job",)}
+
+
+def test_a_job_of_a_killed_worker_may_run_again() -> None:
+    tape = Tape().dispatched().started(1).halted(1).started(2).finished(2).accepted(2)
+
+    verdict = tape.judged(lease=2)
+
+    assert verdict.faults == {}
+    assert verdict.duplicated == ("job",)
+
+
+def test_a_retried_job_may_run_again() -> None:
+    tape = Tape().dispatched().started(1).finished(1).accepted(1, "retry")
+    tape.started(2).finished(2).accepted(2)
+
+    verdict = tape.judged(lease=2)
+
+    assert verdict.faults == {}
+    assert verdict.duplicated == ("job",)
+
+
+def test_a_second_run_beside_a_living_first_one_overlaps() -> None:
+    tape = Tape().dispatched().started(1).started(2).finished(2).accepted(2).finished(1)
+
+    verdict = tape.judged(lease=2)
+
+    assert verdict.faults == {"overlapping": ("job",), "unexplained": ("job",)}
+
+
+def test_a_second_run_after_an_end_that_gave_nothing_back_is_unexplained() -> None:
+    tape = Tape().dispatched().started(1).finished(1).started(2).finished(2).accepted(2)
+
+    verdict = tape.judged(lease=2)
+
+    assert verdict.faults == {"unexplained": ("job",)}
+
+
+def test_a_halt_before_the_attempt_excuses_nothing() -> None:
+    tape = Tape().dispatched().halted(1).started(1).started(2).finished(2).accepted(2)
+
+    verdict = tape.judged(lease=2)
+
+    assert verdict.faults == {"overlapping": ("job",), "unexplained": ("job",)}
+
+
+def test_a_halt_after_the_second_start_excuses_nothing() -> None:
+    tape = Tape().dispatched().started(1).started(2).halted(1).finished(2).accepted(2)
+
+    verdict = tape.judged(lease=2)
+
+    assert verdict.faults == {"overlapping": ("job",), "unexplained": ("job",)}
+
+
+def test_a_halt_of_another_process_excuses_nothing() -> None:
+    tape = Tape().dispatched().started(1).halted(7).started(2).finished(2).accepted(2)
+
+    verdict = tape.judged(lease=2)
+
+    assert verdict.faults == {"overlapping": ("job",), "unexplained": ("job",)}
+
+
+def test_a_paused_worker_that_is_refused_does_no_harm() -> None:
+    tape = Tape().dispatched().started(1).halted(1).started(2).finished(2).accepted(2)
+    tape.finished(1)
+
+    verdict = tape.judged(lease=2)
+
+    assert verdict.faults == {}
+
+
+def test_without_a_fence_a_paused_worker_is_caught() -> None:
+    tape = Tape().dispatched().started(1).halted(1).started(2).finished(2).accepted(2)
+    tape.finished(1).accepted(1)
+
+    verdict = tape.judged(lease=2)
+
+    assert set(verdict.faults) == {"revived", "stale", "accepted_twice"}
+
+
+def test_a_worker_that_slept_through_its_own_rescue_starts_in_vain() -> None:
+    tape = Tape().dispatched().halted(1).started(2).started(1).finished(2).accepted(2).finished(1)
+
+    verdict = tape.judged(lease=2)
+
+    assert verdict.faults == {}
+    assert verdict.duplicated == ("job",)
+
+
+def test_a_start_after_a_later_one_needs_an_excuse() -> None:
+    tape = Tape().dispatched().started(2).started(1).finished(2).accepted(2).finished(1)
+
+    verdict = tape.judged(lease=2)
+
+    assert set(verdict.faults) == {"overlapping", "unexplained"}
+
+
+def test_a_child_may_begin_while_its_worker_is_halted() -> None:
+    tape = Tape().dispatched().step(Kind.CLAIMED, 1).halted(1).step(Kind.STARTED, 1)
+    tape.started(2).finished(1).finished(2).accepted(2)
+
+    assert tape.judged(lease=2).faults == {}
+
+
+def test_without_a_fence_a_late_retry_is_caught() -> None:
+    tape = Tape().dispatched().started(1).halted(1).started(2).finished(1).accepted(1, "retry")
+    tape.finished(2).accepted(2)
+
+    verdict = tape.judged(lease=2)
+
+    assert verdict.faults == {"stale": ("job",)}
+
+
+def test_an_ack_written_down_late_is_not_stale() -> None:
+    tape = Tape().dispatched().started(1).finished(1).halted(1).started(2).finished(2)
+    tape.accepted(2).accepted(1, "retry")
+
+    verdict = tape.judged(lease=2)
+
+    assert verdict.faults == {}
+
+
+def test_a_claim_after_a_final_outcome_is_a_revival() -> None:
+    tape = Tape().dispatched().started(1).finished(1).accepted(1).step(Kind.CLAIMED, 2)
+
+    verdict = tape.judged(lease=1)
+
+    assert verdict.faults == {"revived": ("job",)}
+
+
+def test_a_row_that_leaves_a_final_status_is_a_revival() -> None:
+    verdict = Tape().dispatched().started().finished().accepted().judged(status="pending")
+
+    assert set(verdict.faults) == {"lost", "revived", "contradicted"}
+
+
+def test_one_attempt_accepted_twice_is_caught() -> None:
+    tape = Tape().dispatched().started().finished().accepted().accepted()
+
+    assert tape.judged().faults == {"accepted_twice": ("job",)}
+
+
+def test_a_row_that_says_otherwise_is_caught() -> None:
+    verdict = Tape().dispatched().started().finished().accepted().judged(status="failed")
+
+    assert verdict.faults == {"contradicted": ("job",)}
+
+
+def test_the_verdict_reads_as_a_sentence() -> None:
+    verdict = Tape().dispatched().judged(status=None)
+
+    assert str(verdict).startswith("1 lost, 0 unexpected, 0 revived")

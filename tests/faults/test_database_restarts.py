@@ -1,0 +1,143 @@
+"""PostgreSQL is restarted and killed under load: what was acknowledged is done, once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from forge import Config, DatabaseUnavailable, Forge
+from forge.store.database import Database
+from forge.store.embedded import Cluster
+from forge.store.migrate import migrate
+from tests.faults.apps.mixed import short
+from tests.faults.kit.checker import check
+from tests.faults.kit.crew import Crew
+from tests.faults.kit.history import History, Kind
+from tests.faults.kit.ledger import Ledger
+from tests.faults.kit.process import until, wait_until
+from tests.faults.kit.server import running_server
+
+RESTARTS = 4
+
+
+@pytest.fixture
+def durable() -> Iterator[Cluster]:
+    """A server of its own, with fsync."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def durable_crew(durable: Cluster, history: History, tmp_path: Path) -> AsyncIterator[Crew]:
+    database = Database(durable.url())
+    await migrate(database)
+    await database.close()
+    crew = Crew(durable.url(), history, tmp_path)
+    yield crew
+    crew.close()
+
+
+async def test_nothing_is_lost_when_the_database_is_restarted_again_and_again(
+    durable: Cluster, durable_crew: Crew, history: History
+) -> None:
+    """Fault 17: each restart is an immediate one, without a checkpoint."""
+    workers = [await durable_crew.start(dead_after="3s") for _ in range(2)]
+    async with _dispatching(durable, history):
+        for _ in range(RESTARTS):
+            await _progress(history)
+            await asyncio.to_thread(_restart, durable)
+
+    await _check_all_done(durable, durable_crew, history)
+    assert all(worker.is_alive for worker in workers)
+    assert not any(worker.said("rescued") for worker in workers)
+
+
+async def test_nothing_is_lost_when_the_database_is_killed(
+    durable: Cluster, durable_crew: Crew, history: History
+) -> None:
+    """Fault 18: SIGKILL for its main process."""
+    workers = [await durable_crew.start(dead_after="3s") for _ in range(2)]
+    async with _dispatching(durable, history):
+        await _progress(history)
+        await asyncio.to_thread(_kill, durable)
+        await _progress(history)
+
+    await _check_all_done(durable, durable_crew, history)
+    assert all(worker.is_alive for worker in workers)
+
+
+class _dispatching:  # noqa: N801
+    """Dispatches one job after another, and writes down which were acknowledged."""
+
+    def __init__(self, server: Cluster, history: History) -> None:
+        self._app = Forge(Config(), database_url=server.url())
+        self._history = history
+        self._stop = False
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.create_task(self._dispatch())
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stop = True
+        await self._task
+        await self._app.close()
+
+    async def _dispatch(self) -> None:
+        number = 0
+        while not self._stop:
+            number += 1
+            key = f"job {number}"
+            try:
+                job = await self._app.dispatch(short, {"seconds": 0.01}, idempotency_key=key)
+            except DatabaseUnavailable:
+                number -= 1  # the same again: the key makes sure that it is one job
+                await asyncio.sleep(0.05)
+                continue
+            self._history.dispatched(job.id)
+
+
+def _restart(server: Cluster) -> None:
+    server.stop("immediate")
+    server.start()
+
+
+def _kill(server: Cluster) -> None:
+    pid = server.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: server.pid != pid, 30, "the server is dead")
+    server.start()
+
+
+async def _progress(history: History, count: int = 50) -> None:
+    """Wait until this many more jobs were accepted."""
+    before = _accepted(history)
+    await until(lambda: _accepted(history) >= before + count, 60, "jobs get done")
+
+
+def _accepted(history: History) -> int:
+    return sum(event.kind == Kind.ACCEPTED for event in history.events())
+
+
+async def _check_all_done(server: Cluster, crew: Crew, history: History) -> None:
+    ledger = Ledger(await asyncpg.connect(server.url()))
+    waiting = "select count(*) from forge_jobs where status <> 'completed'"
+
+    async def all_done() -> bool:
+        return await ledger.connection.fetchval(waiting) == 0
+
+    try:
+        await until(all_done, 60, f"all is done; the workers said:\n{crew.log()}")
+        doubles = "select count(*) - count(distinct idempotency_key) from forge_jobs"
+        assert await ledger.connection.fetchval(doubles) == 0
+        verdict = check(history.events(), await ledger.rows(), crew.halts)
+    finally:
+        await ledger.connection.close()
+    # A dispatch may be committed, its answer lost, and its job be done before it is asked again.
+    assert not verdict.faults.keys() - {"unexpected"}, f"{verdict}\n{crew.log()}"

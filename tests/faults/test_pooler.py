@@ -1,0 +1,127 @@
+"""Behind a transaction pooler: no notifications, no session, and all works by polling."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from forge import Config, Forge
+from forge.store.database import Database
+from forge.store.migrate import migrate
+from tests.faults.apps.handlers import (
+    beating,
+    beating_in_process,
+    failing,
+    gated,
+    gated_in_process,
+    gated_in_thread,
+    once_in_transaction,
+    quick,
+)
+from tests.faults.kit.crew import Crew
+from tests.faults.kit.history import History
+from tests.faults.kit.ledger import Gate, Ledger, until_started
+from tests.faults.kit.pooler import PGBOUNCER, pgbouncer
+from tests.faults.kit.process import until
+from tests.faults.kit.server import running_server
+
+pytestmark = pytest.mark.skipif(
+    PGBOUNCER is None, reason="pgbouncer is not installed: apt-get install pgbouncer"
+)
+
+
+@pytest.fixture(scope="module")
+def direct_url() -> Iterator[str]:
+    with running_server(fsync="off") as server:
+        yield server.url(tcp=True)
+
+
+@pytest.fixture(scope="module")
+def pooled_url(direct_url: str) -> Iterator[str]:
+    with pgbouncer(direct_url) as url:
+        yield url
+
+
+@pytest.fixture
+async def ledger(direct_url: str) -> AsyncIterator[Ledger]:
+    database = Database(direct_url)
+    await migrate(database)
+    await database.close()
+    connection = await asyncpg.connect(direct_url)
+    yield Ledger(connection)
+    await connection.execute("truncate forge_jobs, forge_attempts, forge_workers")
+    await connection.close()
+
+
+@pytest.fixture
+async def app(pooled_url: str, ledger: Ledger) -> AsyncIterator[Forge]:
+    async with Forge(Config(database={"pooler": True}), database_url=pooled_url) as app:
+        yield app
+
+
+@pytest.fixture
+async def crew(pooled_url: str, history: History, tmp_path: Path) -> AsyncIterator[Crew]:
+    crew = Crew(pooled_url, history, tmp_path)
+    yield crew
+    crew.close()
+    print(crew.log())
+
+
+async def test_jobs_of_every_kind_are_dispatched_and_done(
+    app: Forge, crew: Crew, ledger: Ledger, gate: Gate
+) -> None:
+    """Fault 16: one by one, once per key, and by COPY."""
+    await ledger.connection.execute("create table effects (what text)")
+    worker = await crew.start(pooler=True)
+    gate.open()
+    kinds = (gated, gated_in_thread, gated_in_process, beating, beating_in_process)
+    alone = [await app.dispatch(kind, gate.input) for kind in (*kinds, once_in_transaction)]
+    first = await app.dispatch(quick, idempotency_key="once")
+    second = await app.dispatch(quick, idempotency_key="once")
+    many = await app.dispatch_many(quick, ({"number": number} for number in range(500)))
+
+    assert (first.id, second.deduplicated, many) == (second.id, True, 500)
+    assert await first.result(timeout=30) == "done"
+    rows = await ledger.until_final([job.id for job in alone])
+    assert [row["last_error"] for row in rows if row["status"] != "completed"] == []
+    left = "select count(*) from forge_jobs where status <> 'completed'"
+    await _until_none(ledger, left)
+    assert await ledger.connection.fetchval("select what from effects") == "lease 1"
+    worker.sigterm()
+    assert await worker.ended() == 0
+    assert not worker.said("notice", level="error")
+
+
+async def test_failures_cancellations_and_deaths_take_their_course(
+    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+) -> None:
+    """Fault 16: without a word from anybody."""
+    fails = await app.dispatch(failing)
+    unwanted = await app.dispatch(gated, gate.input)
+    orphan = await app.dispatch(gated, gate.input)
+    first = await crew.start(pooler=True)
+    for job in (unwanted, orphan):
+        await until_started(history, job.id)
+
+    await unwanted.cancel("nobody wants it")
+    await ledger.until_status(unwanted.id, "cancelled")
+    first.sigkill()
+    await crew.start(pooler=True)
+    await until_started(history, orphan.id, lease=2)
+    gate.open()
+
+    row = await ledger.until_status(orphan.id, "completed")
+    assert (row["lease"], row["crashes"]) == (2, 1)
+    row = await ledger.until_status(fails.id, "dead_letter")
+    assert row["attempts"] == 2
+    assert (await ledger.job(unwanted.id))["status"] == "cancelled"
+
+
+async def _until_none(ledger: Ledger, count: str) -> None:
+    async def none_left() -> bool:
+        return await ledger.connection.fetchval(count) == 0
+
+    await until(none_left, 60, "nothing is left")

@@ -1,0 +1,142 @@
+"""Shutdown: nothing new is claimed, what runs may end, the rest is given back unharmed."""
+
+from __future__ import annotations
+
+from forge import Forge
+from tests.faults.apps.handlers import (
+    gated,
+    gated_in_process,
+    gated_in_thread,
+    quick,
+    stuck_in_thread,
+)
+from tests.faults.kit.crew import Crew
+from tests.faults.kit.history import History, Kind
+from tests.faults.kit.ledger import Gate, Ledger, told, until_started
+from tests.faults.kit.process import until
+from tests.faults.kit.proxy import Proxy
+
+
+async def test_sigterm_lets_running_jobs_end_and_claims_no_more(
+    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+) -> None:
+    """Fault 12: heartbeats go on meanwhile, past the time after which it would be dead."""
+    running = await app.dispatch(gated, gate.input)
+    worker = await crew.start()
+    await until_started(history, running.id)
+    rescuer = await crew.start(jobs=["quick"])
+
+    worker.sigterm()
+    await worker.until_said("stopping")
+    later = await app.dispatch(gated, gate.input)
+    await ledger.until_beating(worker.id, 10)
+    gate.open()
+
+    assert await worker.ended() == 0
+    row = await ledger.job(running.id)
+    assert (row["status"], row["lease"], row["attempts"]) == ("completed", 1, 1)
+    row = await ledger.job(later.id)
+    assert (row["status"], row["lease"], row["attempts"]) == ("pending", 0, 0)
+    assert not rescuer.said("rescued")
+    assert not await ledger.connection.fetch("select from forge_workers where id = $1", worker.id)
+
+
+async def test_a_draining_worker_says_so(
+    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+) -> None:
+    """Fault 12."""
+    running = await app.dispatch(gated, gate.input)
+    worker = await crew.start()
+    await until_started(history, running.id)
+
+    worker.sigterm()
+    await worker.until_said("stopping")
+    await ledger.until_beating(worker.id, 2)
+
+    row = await ledger.connection.fetchrow("select * from forge_workers")
+    assert (row["id"], row["draining"], row["running"]) == (worker.id, True, 1)
+
+
+async def test_a_second_sigterm_gives_back_what_runs(
+    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+) -> None:
+    """Fault 13: no attempt is used up, whatever kind of handler it was."""
+    kinds = (gated, gated_in_thread, gated_in_process)
+    running = [await app.dispatch(kind, gate.input) for kind in kinds]
+    worker = await crew.start()
+    for job in running:
+        await until_started(history, job.id)
+
+    worker.sigterm()
+    await worker.until_said("stopping", signals=1)
+    worker.sigterm()
+
+    assert await worker.ended() == 0
+    for job in running:
+        row = await ledger.job(job.id)
+        assert (row["status"], row["attempts"], row["crashes"]) == ("pending", 0, 0)
+        assert [event.status for event in told(history, job.id, Kind.ACCEPTED)] == ["pending"]
+    gate.open()
+    await crew.start()
+    for row in await ledger.until_final([job.id for job in running]):
+        assert (row["status"], row["lease"], row["attempts"]) == ("completed", 2, 1)
+
+
+async def test_when_the_grace_is_over_what_runs_is_given_back(
+    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+) -> None:
+    """Fault 13: also a thread that nothing can stop, which then ends with its process."""
+    stuck = await app.dispatch(stuck_in_thread)
+    running = await app.dispatch(gated, gate.input)
+    worker = await crew.start(shutdown_grace="500ms")
+    for job in (stuck, running):
+        await until_started(history, job.id)
+
+    worker.sigterm()
+
+    assert await worker.ended() == 0
+    for job in (stuck, running):
+        row = await ledger.job(job.id)
+        assert (row["status"], row["attempts"], row["crashes"]) == ("pending", 0, 0)
+
+
+async def test_a_job_that_the_worker_never_learned_of_is_given_back(
+    app: Forge, crew: Crew, proxy: Proxy, ledger: Ledger
+) -> None:
+    """Faults 12 and 21: the answer to its claim was lost just before the end."""
+    worker = await crew.start(url=proxy.url())
+    cut = proxy.cut_after_commit(matching="lease = lease + 1")
+    job = await app.dispatch(quick)
+    await until(lambda: cut.happened, 30, "the claim was committed and its answer lost")
+
+    worker.sigterm()
+
+    assert await worker.ended() == 0
+    row = await ledger.job(job.id)
+    assert (row["status"], row["lease"], row["attempts"]) == ("pending", 1, 0)
+
+
+async def test_jobs_that_wait_in_a_worker_are_given_back_at_once(
+    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+) -> None:
+    """Fault 12: what was claimed ahead of a free slot goes to others while the rest drains."""
+    worker = await crew.start(max_concurrent=2, batch_size=50)
+    await app.dispatch_many("quick", ({} for _ in range(2000)))
+    running = [await app.dispatch(gated, gate.input, priority="critical") for _ in range(2)]
+    for job in running:
+        await until_started(history, job.id)
+
+    worker.sigterm()
+    await worker.until_said("stopping")
+    await ledger.until_beating(worker.id, 5)
+
+    owned = await ledger.connection.fetch(
+        "select id from forge_jobs where status in ('claimed', 'running')"
+    )
+    assert {row["id"] for row in owned} == {job.id for job in running}
+    gate.open()
+    assert await worker.ended() == 0
+    waiting = await ledger.connection.fetch(
+        "select distinct status, attempts from forge_jobs where status <> 'completed'"
+    )
+    assert {tuple(row) for row in waiting} <= {("pending", 0)}

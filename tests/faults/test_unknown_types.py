@@ -1,0 +1,27 @@
+"""A type that a worker does not know waits for one that does."""
+
+from __future__ import annotations
+
+from forge import Forge
+from tests.faults.apps.handlers import newer, quick
+from tests.faults.kit.crew import Crew
+from tests.faults.kit.ledger import Ledger
+
+
+async def test_a_job_of_a_newer_build_waits_for_a_worker_of_that_build(
+    app: Forge, crew: Crew, ledger: Ledger
+) -> None:
+    """Fault 32: the old worker neither touches it nor is held up by it."""
+    old = await crew.start(jobs=["quick"])
+    unknown = await app.dispatch(newer, priority="critical")
+    known = [await app.dispatch(quick) for _ in range(20)]
+    await ledger.until_final([job.id for job in known])
+
+    row = await ledger.job(unknown.id)
+    assert (row["status"], row["lease"], row["attempts"]) == ("pending", 0, 0)
+
+    new = await crew.start()
+    row = await ledger.until_status(unknown.id, "completed")
+    assert (row["worker_id"], row["attempts"]) == (new.id, 1)
+    assert old.is_alive
+    assert not old.said("notice", level="error")

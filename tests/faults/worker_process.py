@@ -1,0 +1,75 @@
+"""A worker in a process of its own: `python -m tests.faults.worker_process`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from typing import Any
+
+from forge import Config, Forge, JobDefinition, Worker
+from tests.faults.apps import handlers, hostile, mixed
+from tests.faults.apps.broken import BROKEN
+from tests.faults.apps.recording import record_answers, tell_event
+from tests.faults.apps.telling import WORKER_PID, say
+
+ORDER = "FAULTS_ORDER"
+
+
+def main() -> None:
+    os.environ[WORKER_PID] = str(os.getpid())
+    order = json.loads(os.environ[ORDER])
+    if order["broken"] is not None:
+        BROKEN[order["broken"]]()
+    record_answers()
+    config = Config(worker=order["worker"], database=order["database"])
+    app = Forge(config, database_url=order["database_url"])
+    app.register(*_wanted(order["jobs"]))
+    app.events.listeners.append(tell_event)
+    asyncio.run(_work(app))
+    say("ended")
+    # A thread that hangs in C code would be waited for until the end of days.
+    os._exit(0)
+
+
+async def _work(app: Forge) -> None:
+    worker = Worker(app)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, _stopping(worker))
+    working = asyncio.create_task(worker.run())
+    await asyncio.wait(
+        [working, asyncio.create_task(worker.started.wait())],
+        return_when=asyncio.FIRST_COMPLETED,
+    )
+    if worker.started.is_set():
+        say("started", worker=worker.registration.id)
+    await working
+    await app.close()
+
+
+def _stopping(worker: Worker) -> Any:
+    """The first signal drains, the second releases."""
+    signals = 0
+
+    def stop() -> None:
+        nonlocal signals
+        signals += 1
+        say("stopping", signals=signals)
+        worker.drain() if signals == 1 else worker.release()
+
+    return stop
+
+
+def _wanted(names: list[str] | None) -> list[JobDefinition[Any, Any]]:
+    known = [
+        found
+        for module in (handlers, hostile, mixed)
+        for found in vars(module).values()
+        if isinstance(found, JobDefinition)
+    ]
+    return [definition for definition in known if names is None or definition.name in names]
+
+
+if __name__ == "__main__":
+    main()
