@@ -128,8 +128,8 @@ class Lanes(Generic[L]):
             for lane, *_ in asked:
                 self._places.pop(lane, None)
         elif len(asked) == 1:
-            last = max(jobs, key=_key)
-            self._places[asked[0][0]] = (last.scheduled_at, last.id)
+            lane, last = asked[0][0], max(map(_key, jobs))
+            self._places[lane] = max(self._places.get(lane, BEGINNING), last)
         else:
             for job in jobs:
                 if (known := lane_of(job)) is not None:

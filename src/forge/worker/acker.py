@@ -17,6 +17,7 @@ from forge.store.link import Link
 from forge.store.statement import Statement
 
 T = TypeVar("T")
+Make = Callable[[list[Any]], Statement[list[UUID]]]
 # One statement's worth: larger ones hold locks longer and gain nothing.
 MOST_AT_ONCE = 1000
 
@@ -25,9 +26,14 @@ class Acker:
     """Writes whatever came in since its last write, at once when it is idle."""
 
     def __init__(
-        self, link: Link, events: Events, changed: Callable[[Sequence[UUID]], None]
+        self,
+        links: Sequence[Link],
+        events: Events,
+        changed: Callable[[Sequence[UUID]], None],
     ) -> None:
-        self._link = link
+        # More than one, so that the next completions need not wait for the disk to have these.
+        self._idle = list(links)
+        self._flights: set[asyncio.Task[None]] = set()
         self._events = events
         self._changed = changed
         self._starts: list[Job] = []
@@ -64,49 +70,87 @@ class Acker:
         while not stop.is_set() or self.unwritten:
             await self._work.wait()
             self._work.clear()
-            while self._starts or self.unwritten:
-                await self._flush()
+            while self._starts or self._completions or self._settlements:
+                if self._is_plain:
+                    await self._fly()
+                else:
+                    await self._land()
+                    await self._flush()
+        await self._land()
 
     def wake(self) -> None:
         self._work.set()
 
+    @property
+    def _is_plain(self) -> bool:
+        """Whether there are completions alone, which need not keep an order among themselves."""
+        return not (self._starts or self._notes or self._settlements)
+
+    async def _fly(self) -> None:
+        """Send completions on their way as soon as there is a link for them."""
+        if not self._idle:
+            await asyncio.wait(self._flights, return_when=asyncio.FIRST_COMPLETED)
+            return
+        done, self._completions = _split(self._completions)
+        self._writing += len(done)
+        flight = asyncio.ensure_future(self._complete(self._idle.pop(), done))
+        self._flights.add(flight)
+        flight.add_done_callback(self._flights.discard)
+
+    async def _land(self) -> None:
+        """Wait until everything that is on its way has arrived."""
+        while self._flights:
+            await asyncio.wait(self._flights)
+
+    async def _complete(self, link: Link, done: list[Completion]) -> None:
+        try:
+            await self._write(link, jobs.complete, done, "complete")
+        finally:
+            self._idle.append(link)
+            self._writing -= len(done)
+            self._work.set()
+        self._tell(done)
+
     async def _flush(self) -> None:
+        """Write everything in its order: what began, how far it came, how it ended."""
         starts, self._starts = self._starts, []
         notes, self._notes = self._notes, []
         done, self._completions = _split(self._completions)
         ended, self._settlements = _split(self._settlements)
-        self._writing = len(done) + len(ended)
+        self._writing += len(done) + len(ended)
+        link = self._idle[0]
         if starts:
-            await self._write(jobs.start, starts, "start")
+            await self._write(link, jobs.start, starts, "start")
         if notes:
-            await self._write(jobs.note, notes, "note")
+            await self._write(link, jobs.note, notes, "note")
         if done:
-            await self._write(jobs.complete, done, "complete")
+            await self._write(link, jobs.complete, done, "complete")
         if ended:
-            await self._write(jobs.settle, ended, "settle")
-        self._writing = 0
-        self.written()
-        if done or ended:
-            self._changed([ack.id for ack in (*done, *ended)])
+            await self._write(link, jobs.settle, ended, "settle")
+        self._writing -= len(done) + len(ended)
+        self._tell([*done, *ended])
 
-    async def _write(
-        self, statement: Callable[[list[Any]], Statement[list[UUID]]], entries: list[Any], act: str
-    ) -> None:
+    def _tell(self, written: Sequence[Ack]) -> None:
+        self.written()
+        if written:
+            self._changed([ack.id for ack in written])
+
+    async def _write(self, link: Link, statement: Make, entries: list[Any], act: str) -> None:
         try:
-            accepted, is_again = await self._insist(lambda: statement(entries))
+            accepted, is_again = await self._insist(link, lambda: statement(entries))
         except StatementRefused as error:
-            await self._write_apart(statement, entries, act, error)
+            await self._write_apart(link, statement, entries, act, error)
             return
         if len(accepted) < len(entries):
-            await self._account_for(set(accepted), entries, act, is_again)
+            await self._account_for(link, set(accepted), entries, act, is_again)
 
-    async def _insist(self, statement: Callable[[], Statement[T]]) -> tuple[T, bool]:
+    async def _insist(self, link: Link, statement: Callable[[], Statement[T]]) -> tuple[T, bool]:
         """Ask until the database answers; say with its answer whether it took more than one try."""
         pause = 0.05
         is_again = False
         while True:
             try:
-                return await self._link.run(statement()), is_again
+                return await link.run(statement()), is_again
             except (DatabaseUnavailable, SchemaMissing) as error:
                 self._events.notice("warning", "acks wait for the database", error=str(error))
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))
@@ -115,7 +159,8 @@ class Acker:
 
     async def _write_apart(
         self,
-        statement: Callable[[list[Any]], Statement[list[UUID]]],
+        link: Link,
+        statement: Make,
         entries: list[Any],
         act: str,
         error: StatementRefused,
@@ -123,7 +168,7 @@ class Acker:
         """Let one entry that the database cannot take not hold up the others."""
         if len(entries) > 1:
             for entry in entries:
-                await self._write(statement, [entry], act)
+                await self._write(link, statement, [entry], act)
             return
         entry = entries[0]
         self._events.notice("error", f"{act} was refused", job_id=str(entry.id), error=str(error))
@@ -135,21 +180,21 @@ class Acker:
             )
 
     async def _account_for(
-        self, accepted: set[UUID], entries: list[Any], act: str, is_again: bool
+        self, link: Link, accepted: set[UUID], entries: list[Any], act: str, is_again: bool
     ) -> None:
         missed = [entry for entry in entries if entry.id not in accepted]
         done_before: set[UUID] = set()
         # A handler that completes in a transaction of its own writes its start there, too.
         if is_again or act == "start":
-            done_before = await self._written_before(missed, act)
+            done_before = await self._written_before(link, missed, act)
         for entry in missed:
             if entry.id not in done_before:
                 self._events.emit(AttemptRefused(entry.id, entry.lease, act))
                 self.refused(entry.id, entry.lease)
 
-    async def _written_before(self, missed: list[Any], act: str) -> set[UUID]:
+    async def _written_before(self, link: Link, missed: list[Any], act: str) -> set[UUID]:
         """Tell acks whose first try was committed, its answer lost, from those that came late."""
-        found, _ = await self._insist(lambda: jobs.standing([entry.id for entry in missed]))
+        found, _ = await self._insist(link, lambda: jobs.standing([entry.id for entry in missed]))
         stands = {row["id"]: (row["lease"], row["status"]) for row in found}
         return {
             entry.id

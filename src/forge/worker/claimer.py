@@ -5,7 +5,8 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from forge.core.errors import ForgeError
@@ -34,7 +35,7 @@ class Claimer:
 
     def __init__(
         self,
-        link: Link,
+        links: Sequence[Link],
         worker: Registration,
         runner: Runner,
         acker: Acker,
@@ -45,7 +46,8 @@ class Claimer:
         told: Callable[[Sequence[UUID]], None],
         is_heard: Callable[[], bool],
     ) -> None:
-        self._link = link
+        # More than one, so that a claim may be on its way while the disk still writes another.
+        self._links = deque(links)
         self._worker = worker
         self._runner = runner
         self._acker = acker
@@ -119,39 +121,78 @@ class Claimer:
 
     async def _claim_once(self) -> bool:
         """Fill what room there is; False when there is none, or nothing to do."""
-        # What a worker claims while it counts as dead would be taken from it at once.
-        if not self._is_heard():
+        ask = await self._ask()
+        if ask is None:
             return False
-        room, start = self._room()
-        if room <= 0 or self._acker.unwritten > 2 * self._slots + self._batch_size:
-            return False
-        asked = self._lanes.guess()
-        is_guess = bool(asked)
-        if not is_guess:
-            if self._lanes.survey_is_due(self._loop.time()):
-                await self._survey()
-            asked = self._lanes.next()
-        if not asked:
-            return False
-        limit = min(room, self._batch_size)
-        places = [Place(*place) for place in asked]
-        worker = self._worker
-        taken = await self._link.run(
-            jobs.claim(
-                places,
-                limit,
-                start=start,
-                worker=worker.id,
-                incarnation=worker.incarnation,
-                lane=self._lanes.seen(asked[0][0]) if len(asked) == 1 else None,
-            )
-        )
-        self._lanes.took(asked, taken, limit, self._lane_of_job)
-        self._take(taken, start)
-        self._told([job.id for job in taken])
+        coming = deque([self._send(ask)])
+        found_any, failure = ask.is_guess, None
+        while coming:
+            ask, answer = coming.popleft()
+            try:
+                taken = await answer
+            except ForgeError as error:
+                taken, failure = [], error
+            while len(coming) < len(self._links) and not failure:
+                if (following := self._ask_ahead(len(taken))) is None:
+                    break
+                coming.append(self._send(following))
+            if coming:
+                await asyncio.sleep(0)  # the questions leave before these jobs take the loop
+            self._take(taken, ask.start)
+            found_any |= bool(taken)
+        if failure:
+            raise failure
         # A lane may look due and give nothing, its jobs being locked by another's claim: then the
         # next look can wait.
-        return bool(taken) or is_guess or bool(self._lanes.next())
+        return found_any or bool(self._lanes.next())
+
+    def _send(self, ask: "_Ask") -> "tuple[_Ask, asyncio.Future[list[Job]]]":
+        self._links.rotate()
+        return ask, asyncio.ensure_future(self._fetch(ask, self._links[0]))
+
+    async def _ask(self) -> "_Ask | None":
+        """Decide what to claim, after a look at where work stands when that is due."""
+        room, start = self._room()
+        if room <= 0 or not self._may_claim():
+            return None
+        limit = min(room, self._batch_size)
+        if guess := self._lanes.guess():
+            return _Ask(guess, limit, start, is_guess=True)
+        if self._lanes.survey_is_due(self._loop.time()):
+            await self._survey()
+        asked = self._lanes.next()
+        return _Ask(asked, limit, start) if asked else None
+
+    def _ask_ahead(self, just_taken: int) -> "_Ask | None":
+        """Decide what to claim while these jobs run, where that takes them no time."""
+        in_hand = len(self._runner.running) + len(self._ahead) + just_taken
+        is_wanted = just_taken and in_hand <= self._slots and self._wait() < IN_NO_TIME
+        if not is_wanted or self.stopped.is_set() or not self._may_claim():
+            return None
+        if self._lanes.survey_is_due(self._loop.time()) or not (asked := self._lanes.next()):
+            return None
+        return _Ask(asked, self._batch_size, start=True)
+
+    def _may_claim(self) -> bool:
+        # What a worker claims while it counts as dead would be taken from it at once; and what has
+        # ended but is not written would run again if it died, so that there must not be much of it.
+        return self._is_heard() and self._acker.unwritten <= 2 * self._slots + self._batch_size
+
+    async def _fetch(self, ask: "_Ask", link: Link) -> list[Job]:
+        worker = self._worker
+        taken = await link.run(
+            jobs.claim(
+                [Place(*place) for place in ask.places],
+                ask.limit,
+                start=ask.start,
+                worker=worker.id,
+                incarnation=worker.incarnation,
+                lane=self._lanes.seen(ask.places[0][0]) if len(ask.places) == 1 else None,
+            )
+        )
+        self._lanes.took(ask.places, taken, ask.limit, self._lane_of_job)
+        self._told([job.id for job in taken])
+        return taken
 
     def _take(self, taken: list[Job], start: bool) -> None:
         if len(taken) > 1:
@@ -164,7 +205,7 @@ class Claimer:
 
     async def _survey(self) -> None:
         began = time.perf_counter()
-        found = await self._link.run(jobs.survey())
+        found = await self._links[0].run(jobs.survey())
         self._lanes.surveyed(found, self._loop.time(), time.perf_counter() - began)
         if len(self._lane_of) > MOST_LANES_KNOWN:
             self._lane_of.clear()
@@ -176,12 +217,16 @@ class Claimer:
     def _room(self) -> tuple[int, bool]:
         """How many jobs there is room for, and whether they start at once."""
         free = self._slots - len(self._runner.running)
-        wait = self._runner.mean_seconds * self._batch_size / self._slots
+        wait = self._wait()
         if wait < IN_NO_TIME:
             return (self._batch_size if free >= len(self._ahead) else 0), True
         if free > 0:
             return free, True
         return (self._batch_size - len(self._ahead) if wait < LONGEST_WAIT else 0), False
+
+    def _wait(self) -> float:
+        """How long a job that is fetched ahead would wait for a slot, going by the last ones."""
+        return self._runner.mean_seconds * self._batch_size / self._slots
 
     def _idle_for(self) -> float:
         pause = self._poll() * random.uniform(0.9, 1.1)
@@ -209,3 +254,12 @@ def serves(worker: Registration, lane: Lane) -> bool:
 
 def _order(job: Job) -> tuple[Any, ...]:
     return -job.priority, job.scheduled_at, job.id
+
+
+class _Ask(NamedTuple):
+    """Where to claim, how many, and whether there are slots for them."""
+
+    places: list[tuple[int, datetime, UUID]]
+    limit: int
+    start: bool
+    is_guess: bool = False

@@ -85,8 +85,8 @@ class Worker:
     async def _open(self, database: Database) -> None:
         settings = self.settings
         self._loop = asyncio.get_running_loop()
-        claims, acks, side = (database.link() for _ in range(3))
-        self._links = (claims, acks, side)
+        claims, more_claims, acks, more_acks, side = (database.link() for _ in range(5))
+        self._links = (claims, more_claims, acks, more_acks, side)
         self._side = side
         await side.run(workers.register(self.registration))
         await side.run(job_types.register(type_rows(self.app.definitions.values())))
@@ -94,7 +94,7 @@ class Worker:
         stale = settings.stale_threshold.total_seconds()
         await rescue(side, [self.registration.id], 0, stale, self.events)
         self.teller = Teller(side)
-        self.acker = Acker(acks, self.events, self.teller.changed)
+        self.acker = Acker((acks, more_acks), self.events, self.teller.changed)
         self.notes = Notes(side, self.teller.changed, self._let_go)
         self.around = InLoop(side, self.notes, await database.users())
         children = Children(self.app, database.url, self.notes)
@@ -103,7 +103,7 @@ class Worker:
         )
         self.acker.refused = self._let_go
         self.claimer = Claimer(
-            claims,
+            (claims, more_claims),
             self.registration,
             self.runner,
             self.acker,

@@ -43,8 +43,8 @@ def record_answers() -> None:
 
     written_before = Acker._written_before
 
-    async def known(acker: Acker, missed: Any, act: str) -> set[UUID]:
-        found = await written_before(acker, missed, act)
+    async def known(acker: Acker, link: Any, missed: Any, act: str) -> set[UUID]:
+        found = await written_before(acker, link, missed, act)
         for ack in missed:
             if ack.id in found and act in ("complete", "settle"):
                 told.accepted(ack.id, ack.lease, worker, getattr(ack, "status", "completed"))
