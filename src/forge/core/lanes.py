@@ -123,13 +123,13 @@ class Lanes(Generic[L]):
         limit: int,
         lane_of: Callable[[TakenJob], int | None],
     ) -> None:
-        """Take note of a claim: move on in lanes that gave all they were asked, drop dry ones."""
+        """Take note of a claim, the oldest job first: move on in its lanes, drop those run dry."""
         if len(jobs) < limit:
             for lane, *_ in asked:
                 self._places.pop(lane, None)
         elif len(asked) == 1:
-            lane, last = asked[0][0], max(map(_key, jobs))
-            self._places[lane] = max(self._places.get(lane, BEGINNING), last)
+            lane = asked[0][0]
+            self._places[lane] = max(self._places.get(lane, BEGINNING), _key(jobs[-1]))
         else:
             for job in jobs:
                 if (known := lane_of(job)) is not None:

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -28,6 +29,7 @@ LONGEST_WAIT = 0.1
 # and as running: by the time the answer is here, slots are free.
 IN_NO_TIME = 0.005
 MOST_LANES_KNOWN = 10_000
+OLDEST_FIRST = attrgetter("scheduled_at", "id")
 
 
 class Claimer:
@@ -190,13 +192,12 @@ class Claimer:
                 lane=self._lanes.seen(ask.places[0][0]) if len(ask.places) == 1 else None,
             )
         )
+        taken.sort(key=OLDEST_FIRST)  # all of one claim are equally urgent
         self._lanes.took(ask.places, taken, ask.limit, self._lane_of_job)
         self._told([job.id for job in taken])
         return taken
 
     def _take(self, taken: list[Job], start: bool) -> None:
-        if len(taken) > 1:
-            taken.sort(key=_order)
         room = self._slots - len(self._runner.running) if start else 0
         for job in taken[:room]:
             self._runner.start(job)
@@ -250,10 +251,6 @@ def serves(worker: Registration, lane: Lane) -> bool:
         and (worker.queues is None or lane.queue in worker.queues)
         and (lane.worker_capability is None or lane.worker_capability in worker.capabilities)
     )
-
-
-def _order(job: Job) -> tuple[Any, ...]:
-    return -job.priority, job.scheduled_at, job.id
 
 
 class _Ask(NamedTuple):
