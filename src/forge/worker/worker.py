@@ -38,6 +38,7 @@ from forge.worker.tell import Teller
 
 DEADLINES_INTERVAL = 0.1
 PASS_ON_INTERVAL = 1.0
+LAG = 1.0
 
 
 class Worker:
@@ -68,6 +69,7 @@ class Worker:
                 chores.create_task(self.listener.run(self._stop))
             acking = chores.create_task(self.acker.run(self._stop))
             claiming = chores.create_task(self.claimer.run())
+            self._looked_at = self._loop.time()
             self.started.set()
             await self._draining.wait()
             await self._wind_down(claiming, acking)
@@ -187,7 +189,22 @@ class Worker:
 
     async def _watch_deadlines(self) -> None:
         self.heart.running = len(self.runner.running)
+        self._watch_the_loop()
         self.runner.stop_overdue()
+
+    def _watch_the_loop(self) -> None:
+        """Say so when a handler kept the loop from turning: everything else waited for it."""
+        now = self._loop.time()
+        stood_still = now - self._looked_at - DEADLINES_INTERVAL
+        if stood_still > LAG:
+            running = sorted({a.job.type for a in self.runner.running.values()})
+            self.events.notice(
+                "warning",
+                f"the event loop stood still for {stood_still:.1f} s; a handler that computes or "
+                "blocks should be a plain function, which runs in a thread",
+                running=running,
+            )
+        self._looked_at = now
 
     async def _release_overdue(self) -> None:
         self.release_jobs(self.claimer.overdue())
