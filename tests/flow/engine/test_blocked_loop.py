@@ -18,7 +18,7 @@ async def test_a_loop_that_stood_still_is_warned_of(app: Forge, work: Work) -> N
 
     @app.job
     async def block(ctx: JobContext, input: dict[str, Any]) -> None:
-        time.sleep(1.5)  # noqa: ASYNC251: blocking is what this is about
+        time.sleep(1.5)  # noqa: ASYNC251 - blocking is what this is about
 
     app.events.listeners.append(note)
     await work(app)
