@@ -349,7 +349,7 @@ CREATE TABLE public.forge_jobs (
     meta jsonb,
     checkpoint jsonb
 )
-WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_analyze_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_analyze_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
 
 CREATE TABLE public.forge_migrations (
     version integer NOT NULL,
