@@ -85,7 +85,7 @@ async def test_a_completion_is_not_taken_for_stale_though_even_the_question_was_
     worker = await crew.start(url=proxy.url())
     await until_started(history, job.id)
     cut = proxy.cut_after_commit(matching="set status = 'completed'")
-    again = proxy.cut_after_commit(matching="select id, lease, status from forge_jobs", times=2)
+    again = proxy.cut_after_commit(matching="left join forge_attempts", times=2)
 
     gate.open()
     await until(lambda: again.happened == 2, 30, "the answer to the question was lost, too")

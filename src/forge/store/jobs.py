@@ -116,8 +116,8 @@ def add_output(job_id: UUID, lease: int, output: str) -> Statement[list[UUID]]:
     return Statement(load("jobs/output"), (job_id, lease, output), ids)
 
 
-def standing(job_ids: Sequence[UUID]) -> Statement[Rows]:
-    return Statement(load("jobs/standing"), (job_ids,), rows)
+def standing(attempts: Sequence[tuple[UUID, int]]) -> Statement[Rows]:
+    return Statement(load("jobs/standing"), _columns(attempts), rows)
 
 
 def reconcile(worker: UUID, incarnation: UUID, held: Sequence[tuple[UUID, int]]) -> Statement[Rows]:

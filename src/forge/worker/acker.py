@@ -14,7 +14,7 @@ from forge.core.outcome import Ack, Completion, Settlement
 from forge.store import jobs
 from forge.store.jobs import Note
 from forge.store.link import Link
-from forge.store.statement import Statement
+from forge.store.statement import Row, Statement
 
 T = TypeVar("T")
 Make = Callable[[list[Any]], Statement[list[UUID]]]
@@ -194,15 +194,17 @@ class Acker:
 
     async def _written_before(self, link: Link, missed: list[Any], act: str) -> set[UUID]:
         """Tell acks whose first try was committed, its answer lost, from those that came late."""
-        found, _ = await self._insist(link, lambda: jobs.standing([entry.id for entry in missed]))
-        stands = {row["id"]: (row["lease"], row["status"]) for row in found}
-        return {
-            entry.id
-            for entry in missed
-            if entry.id in stands
-            and stands[entry.id][0] == entry.lease
-            and stands[entry.id][1] in _statuses_after(entry, act)
-        }
+        attempts = [(entry.id, entry.lease) for entry in missed]
+        found, _ = await self._insist(link, lambda: jobs.standing(attempts))
+        stands = {row["id"]: row for row in found}
+        return {e.id for e in missed if e.id in stands and _is_written(e, act, stands[e.id])}
+
+
+def _is_written(entry: Any, act: str, row: Row) -> bool:
+    if isinstance(entry, Settlement) and entry.outcome is not None:
+        # The record stays also when the job has long been claimed again.
+        return bool(row["outcome"] == entry.outcome)
+    return row["lease"] == entry.lease and row["status"] in _statuses_after(entry, act)
 
 
 def _statuses_after(entry: Any, act: str) -> tuple[str, ...]:
