@@ -9,6 +9,7 @@ import asyncpg
 from forge.core.errors import SchemaMissing
 from forge.store.database import Database
 from forge.store.link import LOST, refused, unavailable
+from forge.store.statement import load
 
 LOCK = 0x466F726765  # "Forge": whoever migrates holds this advisory lock
 
@@ -33,7 +34,7 @@ async def migrate(database: Database) -> list[Migration]:
     try:
         connection = await database.connect(planned=False)
         try:
-            await connection.execute("select pg_advisory_lock($1)", LOCK)
+            await connection.execute(load("ledger/lock"), LOCK)
             return [m for m in await pending(connection) if await _apply(connection, m)]
         finally:
             await connection.close()
@@ -45,10 +46,10 @@ async def migrate(database: Database) -> list[Migration]:
 
 async def pending(connection: "asyncpg.Connection[Any]") -> list[Migration]:
     """Return the migrations that this database still lacks."""
-    known = await connection.fetchval("select to_regclass('forge_migrations') is not null")
+    known = await connection.fetchval(load("ledger/is_known"))
     applied = set()
     if known:
-        applied = {row["version"] for row in await connection.fetch(_APPLIED)}
+        applied = {row["version"] for row in await connection.fetch(load("ledger/applied"))}
     migrations = all_migrations()
     if unknown := applied - {migration.version for migration in migrations}:
         raise SchemaMissing(
@@ -60,23 +61,14 @@ async def pending(connection: "asyncpg.Connection[Any]") -> list[Migration]:
 
 def as_sql() -> str:
     """Return all migrations as one script for people with a migration tool of their own."""
-    parts = [_LEDGER + ";"]
+    parts = [load("ledger/create")]
     for migration in all_migrations():
-        parts.append(f"-- {migration.version:04}_{migration.name}\n{migration.sql}")
-        parts.append(
-            f"insert into forge_migrations (version, name) "
-            f"values ({migration.version}, '{migration.name}');"
-        )
-    return "\n\n".join(parts)
+        record = load("ledger/record")
+        record = record.replace("$1", str(migration.version)).replace("$2", f"'{migration.name}'")
+        parts.append(f"-- {migration.version:04}_{migration.name}\n{migration.sql}\n{record}")
+    return "\n".join(parts)
 
 
-_LEDGER = """create table if not exists forge_migrations (
-    version integer primary key,
-    name text not null,
-    applied_at timestamptz not null default now()
-)"""
-_APPLIED = "table forge_migrations"
-_RECORD = "insert into forge_migrations (version, name) values ($1, $2)"
 _NAMED = re.compile(r"(\d{4})_(\w+)\.sql")
 
 
@@ -89,7 +81,7 @@ def _read(filename: str, sql: str) -> Migration:
 
 async def _apply(connection: "asyncpg.Connection[Any]", migration: Migration) -> bool:
     async with connection.transaction():
-        await connection.execute(_LEDGER)
+        await connection.execute(load("ledger/create"))
         await connection.execute(migration.sql)
-        await connection.execute(_RECORD, migration.version, migration.name)
+        await connection.execute(load("ledger/record"), migration.version, migration.name)
     return True

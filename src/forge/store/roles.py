@@ -7,6 +7,7 @@ import asyncpg
 from forge.core.errors import StatementRefused
 from forge.store.database import Database
 from forge.store.migrate import LOCK
+from forge.store.statement import load
 
 
 async def grant_roles(database: Database) -> None:
@@ -15,7 +16,7 @@ async def grant_roles(database: Database) -> None:
     try:
         async with connection.transaction():
             # Two who grant on one table at once would fail each other.
-            await connection.execute("select pg_advisory_xact_lock($1)", LOCK)
+            await connection.execute(load("ledger/lock_in_transaction"), LOCK)
             await connection.execute(roles_as_sql())
     except asyncpg.InsufficientPrivilegeError as error:
         raise StatementRefused(

@@ -1,0 +1,2 @@
+-- The versions that were applied.
+select version from forge_migrations;

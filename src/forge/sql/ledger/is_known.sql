@@ -1,0 +1,2 @@
+-- Whether any migration was ever applied here.
+select to_regclass('forge_migrations') is not null as known;
