@@ -29,6 +29,8 @@ LONGEST_WAIT = 0.1
 # and as running: by the time the answer is here, slots are free.
 IN_NO_TIME = 0.005
 MOST_LANES_KNOWN = 10_000
+# From here on a claim is work for the processor rather than a wait for the disk.
+LARGE_BATCH = 100
 OLDEST_FIRST = attrgetter("scheduled_at", "id")
 
 
@@ -50,6 +52,7 @@ class Claimer:
     ) -> None:
         # More than one, so that a claim may be on its way while the disk still writes another.
         self._links = deque(links)
+        self._depth = len(links) if batch_size < LARGE_BATCH else 1
         self._worker = worker
         self._runner = runner
         self._acker = acker
@@ -134,7 +137,7 @@ class Claimer:
                 taken = await answer
             except ForgeError as error:
                 taken, failure = [], error
-            while len(coming) < len(self._links) and not failure:
+            while len(coming) < self._depth and not failure:
                 if (following := self._ask_ahead(len(taken))) is None:
                     break
                 coming.append(self._send(following))
