@@ -107,9 +107,9 @@ Ack = Completion | Settlement
 
 def settle(job: Job, outcome: Outcome, policy: Policy, chance: float) -> Ack:
     """Decide what becomes of a job whose attempt came to this outcome."""
+    if isinstance(outcome, Returned):  # nearly always, and quicker than a match
+        return Completion(job.id, job.lease, outcome.output)
     match outcome:
-        case Returned(output):
-            return Completion(job.id, job.lease, output)
         case Raised(failure) if failure.is_final or not job.has_attempts:
             return _ended(job, failure, policy)
         case Raised(failure):
