@@ -45,4 +45,4 @@ async def worker_process(dsn: str, *, slots: int, batch: int) -> AsyncIterator[i
 async def drained(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     """Wait until no job is waiting or running."""
     while await connection.fetchval(sql("forge_is_busy")):  # noqa: ASYNC110
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.5)  # seldom: each look steps over what the worker has left behind
