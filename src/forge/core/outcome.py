@@ -9,8 +9,6 @@ from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.retry import Retry, retry_delay
 
-SHORT = 500
-
 
 class Returned(NamedTuple):
     """The handler returned; its output is encoded already."""

@@ -14,7 +14,6 @@ from pydantic_core import from_json, to_json, to_jsonable_python
 
 from forge.core.errors import InvalidPayload
 
-SOFT_LIMIT = 10_240
 HARD_LIMIT = 262_144
 MAX_DEPTH = 64
 # Python's own readers, json.loads and from_json, refuse a number with more digits.
