@@ -17,7 +17,8 @@ from forge.store.statement import Statement
 
 WORKER = UUID(int=7)
 BATCH = 10
-TRIES = 40
+# A fifth of a second's worth, so that one burst of background writing does not make the figure.
+TRIES = 400
 
 
 class Scene(NamedTuple):
@@ -63,6 +64,7 @@ async def _set_scene(connection: "asyncpg.Connection[Any]", scene: Scene, others
         await connection.execute(sql("forge_complete_all"))
     await connection.execute(sql("forge_fill"), 1000, "no_op", 50, None, 0.0)
     await connection.execute(sql("forge_vacuum"))
+    await connection.execute(sql("checkpoint"))
 
 
 async def _statements(connection: "asyncpg.Connection[Any]") -> Sequence[Statement[Any]]:

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
@@ -43,7 +43,7 @@ JOB = Job(
     input="{}",
     attempt=2,
     max_attempts=3,
-    scheduled_at=datetime(2030, 1, 1, tzinfo=UTC),
+    due=1_900_000_000.0,
     crashes=0,
     lone_crashes=0,
     timeout=None,

@@ -1,6 +1,6 @@
 """A job as the worker that claimed it knows it, in the order in which jobs/claim returns it."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
@@ -24,7 +24,8 @@ class Job(NamedTuple):
     input: str
     attempt: int
     max_attempts: int
-    scheduled_at: datetime
+    # When it was due, in seconds since the epoch: a float is read several times as quickly.
+    due: float
     crashes: int
     lone_crashes: int
     timeout: timedelta | None
@@ -39,6 +40,10 @@ class Job(NamedTuple):
     queue: str
     worker_capability: str | None
     priority: int
+
+    @property
+    def scheduled_at(self) -> datetime:
+        return datetime.fromtimestamp(self.due, UTC)
 
     @property
     def has_attempts(self) -> bool:

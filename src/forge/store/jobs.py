@@ -95,13 +95,15 @@ def start(jobs: Sequence[Job]) -> Statement[list[UUID]]:
 
 
 def complete(acks: Sequence[Completion]) -> Statement[list[UUID]]:
-    columns = _columns(acks)
+    ids, leases, outputs = _columns(acks)
 
     def accepted(found: Rows) -> list[UUID]:
         some: list[UUID] | None = found[0]["accepted"]
-        return columns[0] if some is None else some
+        return ids if some is None else some
 
-    return Statement(load("jobs/complete"), (*columns, Status.RUNNING), accepted)
+    # The driver looks at each element of a list more than once, but takes a text as it is.
+    args = (_array(ids), _array(leases), outputs if any(outputs) else None)
+    return Statement(load("jobs/complete"), (*args, Status.RUNNING, len(ids)), accepted)
 
 
 def settle(acks: Sequence[Settlement]) -> Statement[list[UUID]]:
@@ -191,6 +193,10 @@ def _fenced(name: str, entries: Sequence[tuple[Any, ...]]) -> Statement[list[UUI
 
 def _columns(entries: Sequence[tuple[Any, ...]]) -> tuple[list[Any], ...]:
     return tuple(map(list, zip(*entries, strict=True)))
+
+
+def _array(values: Sequence[object]) -> str:
+    return "{" + ",".join(map(str, values)) + "}"
 
 
 def _jobs(found: Rows) -> list[Job]:

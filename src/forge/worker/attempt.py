@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from forge.worker.context import JobContext
 
 
+NEVER = float("inf")
+
+
 class Stop(Enum):
     """Why an attempt is asked to stop before it is done."""
 
@@ -28,7 +31,7 @@ class Attempt:
         self.job = job
         self.definition = definition
         self.began = 0.0
-        self.deadline = float("inf")
+        self.deadline = NEVER
         self.stop: Stop | None = None
         self.task: asyncio.Task[None] | None = None
         self.context: JobContext

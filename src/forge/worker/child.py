@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
@@ -179,7 +179,6 @@ def _job(fields: dict[str, Any]) -> Job:
         **fields
         | {
             "id": UUID(fields["id"]),
-            "scheduled_at": datetime.fromisoformat(fields["scheduled_at"]),
             "timeout": None if timeout is None else timedelta(seconds=timeout),
             "correlation_id": None if correlation is None else UUID(correlation),
         }

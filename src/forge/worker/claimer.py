@@ -31,7 +31,7 @@ IN_NO_TIME = 0.005
 MOST_LANES_KNOWN = 10_000
 # From here on a claim is work for the processor rather than a wait for the disk.
 LARGE_BATCH = 100
-OLDEST_FIRST = attrgetter("scheduled_at", "id")
+OLDEST_FIRST = attrgetter("due", "id")
 
 
 class Claimer:

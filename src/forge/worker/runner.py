@@ -33,6 +33,7 @@ from forge.worker.attempt import Attempt, Stop
 from forge.worker.children import Children
 from forge.worker.context import JobContext
 from forge.worker.notes import Notes
+from forge.worker.slots import Slots
 from forge.worker.surroundings import InLoop
 from forge.worker.threads import run_in_thread
 
@@ -67,6 +68,7 @@ class Runner:
         self._middlewares = app.middlewares[::-1]
         self._threads = ThreadPoolExecutor(settings.max_concurrent, "forge-handler")
         self._loop = asyncio.get_running_loop()
+        self._slots = Slots(self._attempt)
         self.running: dict[UUID, Attempt] = {}
         self.mean_seconds = 1.0
         self.slot_freed: Callable[[], None] = lambda: None
@@ -82,7 +84,7 @@ class Runner:
         around = self._around.in_threads if attempt.definition.kind == "thread" else self._around
         attempt.context = JobContext(job, around)
         self.running[job.id] = attempt
-        attempt.task = self._loop.create_task(self._attempt(attempt))
+        self._slots.take(attempt)
 
     def stop_overdue(self) -> None:
         """Ask every attempt that is past its timeout to stop, and again until it does."""
@@ -123,6 +125,8 @@ class Runner:
 
     async def _outcome(self, attempt: Attempt) -> Outcome | Settled:
         job, definition, context = attempt.job, attempt.definition, attempt.context
+        if attempt.stop is not None:  # before it had its turn
+            return self._failed(attempt, None)
         if job.expired:
             return Expired()
         if definition.kind == "process" or job.is_suspect:

@@ -153,7 +153,8 @@ class Worker:
         """Ask what still runs to stop; what does not is given back all the same, and we exit."""
         tasks = [attempt.task for attempt in self.runner.running.values() if attempt.task]
         self.runner.release_all()
-        await asyncio.wait(tasks, timeout=2)
+        if tasks:
+            await asyncio.wait(tasks, timeout=2)
         self.release_jobs([attempt.job for attempt in self.runner.running.values()])
 
     def release_jobs(self, held: Sequence[Job]) -> None:

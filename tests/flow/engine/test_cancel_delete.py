@@ -228,6 +228,22 @@ async def test_a_job_whose_dead_letter_is_under_review_is_not_erased(
     assert (await (await app.delete(handle.id)).result(10))["done"] == "erased"
 
 
+async def test_an_attempt_that_is_let_go_before_its_turn_frees_its_slot(
+    app: Forge, work: Work
+) -> None:
+    @app.job
+    async def lets_the_others_go(ctx: JobContext) -> None:
+        for attempt in list(worker.runner.running.values()):
+            if attempt.job.id != ctx.job_id:
+                worker.runner.let_go(attempt.job.id, attempt.job.lease)
+
+    await app.dispatch_many(lets_the_others_go, [{}] * 5)
+    worker = await work(app)
+
+    await until(lambda: worker.runner.mean_seconds < 1, 10, "something has run")
+    await _running(worker, 0)
+
+
 async def _waiting(app: Forge, delay: str = "1h", **options: Any) -> JobHandle:
     if "waits" not in app.definitions:
 
