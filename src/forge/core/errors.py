@@ -1,6 +1,14 @@
 """The one tree of errors: every error that Forge raises on purpose is a ForgeError."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """What is wrong with one value, and where it lies."""
+
+    path: str
+    message: str
 
 
 class ForgeError(Exception):
@@ -12,11 +20,12 @@ class InvalidValue(ForgeError, ValueError):
 
 
 class InvalidPayload(ForgeError, ValueError):
-    """A value cannot be stored as JSON; `path` says where in it the fault lies."""
+    """A value cannot be stored as JSON; `path` says where, `faults` all that is wrong with it."""
 
-    def __init__(self, message: str, path: str = "$") -> None:
+    def __init__(self, message: str, path: str = "$", faults: Sequence[Fault] = ()) -> None:
         super().__init__(message)
         self.path = path
+        self.faults = tuple(faults) or (Fault(path, message),)
 
 
 class ConfigError(ForgeError):
@@ -31,8 +40,20 @@ class UnknownJobType(ForgeError, LookupError):
     """Nobody registered a job type of this name."""
 
 
+class UnknownSchedule(ForgeError, LookupError):
+    """There is no schedule of this type, key and tenant."""
+
+
+class UnknownDeadLetter(ForgeError, LookupError):
+    """There is no dead letter of this id, or it is another tenant's."""
+
+
+class AlreadyReviewed(ForgeError):
+    """Somebody else has reprocessed or discarded this dead letter."""
+
+
 class NotRegistered(ForgeError):
-    """A job was dispatched before it was registered with an app."""
+    """A job was dispatched, or a mutation or action called, that no app has registered."""
 
 
 class DatabaseUnavailable(ForgeError):
@@ -64,4 +85,4 @@ class Cancelled(ForgeError):
 
 
 class TimedOut(ForgeError, TimeoutError):
-    """Raised inside a handler in a thread that ran longer than its timeout."""
+    """A handler ran longer than its timeout: raised inside it in a thread, or to who called it."""

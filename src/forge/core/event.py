@@ -1,12 +1,12 @@
 """Facts: each act emits one, and logging, metrics and the browser are listeners."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from forge.core.job import Job
-from forge.core.outcome import Ack, Outcome
+from forge.core.outcome import Ack, Completion, Outcome, Returned
 
 
 class AttemptEnded(NamedTuple):
@@ -48,8 +48,37 @@ class WorkerNotice(NamedTuple):
     detail: dict[str, Any]
 
 
-Event = AttemptEnded | AttemptStopped | AttemptRefused | JobsRescued | WorkerNotice
+class PayloadDoubted(NamedTuple):
+    """A payload holds what had better not be there; it was dispatched all the same."""
+
+    job_type: str
+    path: str
+    message: str
+
+
+class ExternalCall(NamedTuple):
+    """A call to another service has ended; `target` is what it was about, such as a bucket."""
+
+    service: str
+    operation: str
+    target: str | None
+    seconds: float
+    error_code: str | None
+
+
+Event = (
+    AttemptEnded
+    | AttemptStopped
+    | AttemptRefused
+    | ExternalCall
+    | JobsRescued
+    | PayloadDoubted
+    | WorkerNotice
+)
 Listener = Callable[[Event], None]
+# Told the job and, of a beginning, the time by the worker's monotonic clock, of a completion, how
+# long it took. These are called for every job: they must be quick, and must not raise.
+QuickListener = Callable[[Job, float], None]
 
 
 class Events:
@@ -57,9 +86,18 @@ class Events:
 
     def __init__(self) -> None:
         self.listeners: list[Listener] = []
+        # Beginnings are no events, and completions are not for those who count them: to make one
+        # costs a small job more than what is then done with it.
+        self.begin_listeners: list[QuickListener] = []
+        self.completion_listeners: list[QuickListener] = []
+        # Told of every event but completions.
+        self.other_listeners: list[Listener] = []
 
     def emit(self, event: Event) -> None:
-        for listener in self.listeners:
+        self._tell((*self.listeners, *self.other_listeners), event)
+
+    def _tell(self, listeners: Sequence[Listener], event: Event) -> None:
+        for listener in listeners:
             try:
                 listener(event)
             except Exception:
@@ -67,6 +105,14 @@ class Events:
                 logging.getLogger("forge").exception(
                     "a listener failed on %s", type(event).__name__
                 )
+
+    def completed(self, job: Job, outcome: Returned, ack: Completion, seconds: float) -> None:
+        """Tell that an attempt succeeded: nearly all do, so that whoever counts them is told first,
+        and an event is made only for those who want to see it."""
+        for listener in self.completion_listeners:
+            listener(job, seconds)
+        if self.listeners:
+            self._tell(self.listeners, AttemptEnded(job, outcome, ack, seconds))
 
     def notice(self, level: str, message: str, **detail: Any) -> None:
         self.emit(WorkerNotice(level, message, detail))

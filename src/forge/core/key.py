@@ -29,8 +29,8 @@ def check_idempotent(value: object) -> str | Callable[[Any], str] | None:
 
 
 def is_keyed(kind: TypeDefaults, given: str | None) -> bool:
-    """Whether jobs dispatched like this have keys."""
-    return given is not None or kind.idempotent is not None
+    """Whether jobs dispatched like this have keys: those of a category always do."""
+    return given is not None or kind.idempotent is not None or kind.category is not None
 
 
 def key_of(kind: TypeDefaults, value: Any, plain: Any, given: str | None) -> str | None:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+from forge.core.fingerprint import fingerprint
 from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.retry import Retry, retry_delay
@@ -24,7 +25,7 @@ class Failure(NamedTuple):
     trace: str
     error_class: str | None = None
     retry_after: timedelta | None = None
-    fingerprint: str | None = None
+    place: str = ""
 
     @property
     def is_final(self) -> bool:
@@ -98,6 +99,7 @@ class Settlement(NamedTuple):
     trace: str | None = None
     outcome: str | None = None
     fingerprint: str | None = None
+    place: str | None = None
 
 
 Ack = Completion | Settlement
@@ -109,9 +111,9 @@ def settle(job: Job, outcome: Outcome, policy: Policy, chance: float) -> Ack:
         return Completion(job.id, job.lease, outcome.output)
     match outcome:
         case Raised(failure) if failure.is_final or not job.has_attempts:
-            return _ended(job, failure, policy)
+            return _ended(job, _classed(job, failure), policy)
         case Raised(failure):
-            return _retried(job, failure, policy, chance)
+            return _retried(job, _classed(job, failure), policy, chance)
         case Snoozed(delay):
             return Settlement(
                 job.id, job.lease, "running", Status.PENDING, delay.total_seconds(), given_back=1
@@ -129,8 +131,14 @@ EXPIRED = Failure(
     "expired before it could run",
     "",
     error_class="non_retryable",
-    fingerprint="expired",
 )
+
+
+def _classed(job: Job, failure: Failure) -> Failure:
+    """Give a failure its class: in a job with a category one that says nothing may be retried."""
+    if failure.error_class is not None or job.category is None:
+        return failure
+    return failure._replace(error_class="retryable")
 
 
 def _retried(job: Job, failure: Failure, policy: Policy, chance: float) -> Settlement:
@@ -161,16 +169,15 @@ def _recorded(job: Job, failure: Failure, status: Status, delay: float | None = 
         message=failure.message,
         trace=failure.trace,
         outcome=status,
-        fingerprint=failure.fingerprint,
+        fingerprint=fingerprint(job.type, failure.error_class, failure.exception, failure.place),
+        place=failure.place,
     )
 
 
 def _crashed(job: Job, how: str, policy: Policy, chance: float) -> Settlement:
     """Not the attempt's fault until it has happened too often with nobody else to blame."""
     is_poison = job.lone_crashes + 1 >= policy.crash_limit
-    failure = Failure(
-        "forge.Crashed", f"its process died while it ran alone: {how}", "", fingerprint=how
-    )
+    failure = Failure("forge.Crashed", f"its process died while it ran alone: {how}", "", place=how)
     settlement = (
         _ended(job, failure, policy)
         if is_poison

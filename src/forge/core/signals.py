@@ -1,10 +1,11 @@
-"""What a handler may raise to say what is to become of its job."""
+"""What a handler may raise to say what is to become of its job, or of its call."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import ClassVar
 
 from forge.core.duration import format_duration, parse_duration
-from forge.core.errors import ForgeError
+from forge.core.errors import Fault, ForgeError, InvalidValue
 
 
 class Snooze(ForgeError):
@@ -49,3 +50,28 @@ class NonRetryable(ClassifiedError):
     """Something that another attempt cannot mend."""
 
     error_class = "non_retryable"
+
+
+class Rejected(ForgeError):
+    """Raised by a mutation or an action to answer its caller no, with an HTTP status of 4xx.
+
+    `faults` says what is wrong where in the input: `{"$.email": "is taken"}`.
+    """
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int = 409,
+        code: str | None = None,
+        faults: Mapping[str, str] | None = None,
+    ) -> None:
+        if not 400 <= status <= 499:
+            raise InvalidValue(
+                f"Rejected(status={status!r}): a status from 400 to 499 tells a caller no; for a "
+                "fault of the server let the error pass"
+            )
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.faults = tuple(Fault(path, message) for path, message in (faults or {}).items())

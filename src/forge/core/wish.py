@@ -28,6 +28,8 @@ class TypeDefaults(NamedTuple):
     requires: tuple[str, ...] = ()
     # None: no key of its own; "input": the whole input; "input.a.b": what lies there
     idempotent: str | Callable[[Any], str] | None = None
+    # Names and paths that may lie in a payload although they look sensitive
+    allow_sensitive: tuple[str, ...] = ()
 
 
 class Options(TypedDict, total=False):
@@ -114,13 +116,13 @@ def _wish(kind: TypeDefaults, options: Options) -> Wish:
         None,
         check_tenant(options.get("tenant_id")),
         kind.category,
-        _uuid(options.get("correlation_id"), "correlation_id"),
+        parse_uuid(options.get("correlation_id"), "correlation_id"),
         check_name(options.get("payload_version", "1.0"), what="payload_version", longest=32),
         _json(options.get("auth"), "auth"),
         _text(options.get("traceparent"), "traceparent"),
         _moment(options.get("expires_at"), "expires_at"),
-        _uuid(options.get("retry_of"), "retry_of"),
-        _uuid(options.get("parent_id"), "parent_id"),
+        parse_uuid(options.get("retry_of"), "retry_of"),
+        parse_uuid(options.get("parent_id"), "parent_id"),
         None,
         _tags(options.get("tags")),
         _json(options.get("meta"), "meta"),
@@ -159,6 +161,16 @@ def check_tenant(value: object) -> int | None:
     return value
 
 
+def parse_uuid(value: object, what: str) -> UUID | None:
+    """Read an id, or say what is wrong with it."""
+    if value is None or isinstance(value, UUID):
+        return value
+    try:
+        return UUID(str(value))
+    except ValueError:
+        raise InvalidValue(f"{what} must be a UUID, not {value!r}") from None
+
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -172,15 +184,6 @@ def _moment(value: object, what: str) -> datetime | None:
     if not 1970 <= value.year <= 9000:
         raise InvalidValue(f"{what} {value} is not a time to run at; longest delay is {LONGEST}")
     return value
-
-
-def _uuid(value: object, what: str) -> UUID | None:
-    if value is None or isinstance(value, UUID):
-        return value
-    try:
-        return UUID(str(value))
-    except ValueError:
-        raise InvalidValue(f"{what} must be a UUID, not {value!r}") from None
 
 
 def _json(value: object, what: str) -> str | None:

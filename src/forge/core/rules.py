@@ -1,0 +1,171 @@
+"""Payload rules: what a job of a category must carry, and what it must not."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from forge.core.errors import Fault, InvalidPayload, InvalidValue
+from forge.core.payload import HARD_LIMIT, decode, encode
+from forge.core.sensitive import sensitive_faults
+from forge.core.sensitive_shapes import CARD_NUMBER, shape_of
+from forge.core.wish import check_name
+
+CATEGORIES: Mapping[str, str] = {
+    "ingestion": "mail or files fetched, parsed, stored and mapped",
+    "sync": "calendars and the like, pulled or pushed",
+    "recurrence": "periods generated, and the work that they bring",
+    "orchestration": "one step of a larger process",
+    "documents": "documents scanned, indexed or classified",
+    "notifications": "mail or in-app messages sent",
+    "export": "data handed out, or a customer leaving",
+    "maintenance": "clean-up and archival",
+}
+# What every payload of a category carries, beside the references that its type requires.
+TENANT, CORRELATION, KEY = "tenant_id", "correlation_id", "idempotency_key"
+ENVELOPE = (TENANT, CORRELATION, KEY)
+VERSION = "payload_version"
+# Larger payloads are stored, and warned about.
+RECOMMENDED_SIZE = 10_240
+
+
+class Ruled(NamedTuple):
+    """A payload that keeps the rules of its category; no key: the database makes it."""
+
+    text: str
+    key: str | None
+    tenant_id: int
+    correlation_id: UUID
+    payload_version: str
+
+
+def check_category(category: object) -> str | None:
+    """Refuse what is none of the categories."""
+    if category is not None and category not in CATEGORIES:
+        raise InvalidValue(f"category must be one of {', '.join(CATEGORIES)}, not {category!r}")
+    return category  # type: ignore[return-value]
+
+
+def rule_faults(payload: Any, required: Iterable[str], allowed: Sequence[str] = ()) -> list[Fault]:
+    """Return what is wrong with a payload of a category; `payload` is plain JSON."""
+    if not isinstance(payload, dict):
+        return [Fault("$", "must be an object with tenant_id, correlation_id and idempotency_key")]
+    faults = [fault for name in ENVELOPE if (fault := _envelope_fault(name, payload.get(name)))]
+    missing = [name for name in required if name not in ENVELOPE and _is_missing(payload, name)]
+    faults += [Fault(f"$.{name}", "is required; pass the id of what is meant") for name in missing]
+    version = payload.get(VERSION)
+    if version is not None and not isinstance(version, str):
+        faults.append(Fault(f"$.{VERSION}", 'must be text, such as "1.0"'))
+    # What the envelope holds has rules of its own: a key may well contain long numbers.
+    content = {name: value for name, value in payload.items() if name not in ENVELOPE}
+    if (shape := shape_of(str(payload.get(KEY)))) not in (None, CARD_NUMBER):
+        faults.append(Fault(f"$.{KEY}", f"looks like {shape}; make the key of ids"))
+    return faults + sensitive_faults(content, allowed)
+
+
+def joined(payload: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Join what was given as arguments with what the payload says: they must agree."""
+    found = {}
+    for name in ENVELOPE:
+        inside, outside = payload.get(name), given.get(name)
+        values = {_as_text(name, value) for value in (inside, outside) if value is not None}
+        if len(values) > 1:
+            raise InvalidPayload(
+                f"$.{name} in the payload and the argument {name} differ; leave one of them out",
+                f"$.{name}",
+            )
+        value = outside if inside is None else inside
+        if value is not None:
+            found[name] = str(value) if isinstance(value, UUID) else value
+    return found
+
+
+class PayloadValidator:
+    """Checks payloads of a category before they are dispatched, by the rules that dispatch has.
+
+    >>> payload = PayloadValidator.create_payload(
+    ...     tenant_id=123,
+    ...     correlation_id="550e8400-e29b-41d4-a716-446655440000",
+    ...     idempotency_key="email_fetch_conn_456",
+    ...     connection_id=456,
+    ... )
+    >>> PayloadValidator.validate_payload(payload, "ingestion", ["connection_id"])
+    (True, [])
+    >>> PayloadValidator.validate_payload({**payload, "password": "…"}, "ingestion")[0]
+    False
+    """
+
+    @staticmethod
+    def validate_payload(
+        payload: Any,
+        category: str,
+        additional_required: Sequence[str] | None = None,
+        *,
+        allow_sensitive: Sequence[str] = (),
+        limit: int = HARD_LIMIT,
+    ) -> tuple[bool, list[str]]:
+        """Return whether a payload may be dispatched, and each fault with its path."""
+        if category not in CATEGORIES:
+            return False, [f"category must be one of {', '.join(CATEGORIES)}"]
+        try:
+            plain = decode(encode(payload, what="the payload", limit=limit))
+        except InvalidPayload as error:
+            return False, [str(error)]
+        faults = rule_faults(plain, additional_required or (), allow_sensitive)
+        return not faults, [f"{fault.path} {fault.message}" for fault in faults]
+
+    @staticmethod
+    def create_payload(
+        tenant_id: int,
+        correlation_id: UUID | str,
+        idempotency_key: str,
+        **references: Any,
+    ) -> dict[str, Any]:
+        """Return a payload with the fields that every category requires, and these references."""
+        values = {TENANT: tenant_id, CORRELATION: str(correlation_id), KEY: idempotency_key}
+        for name, value in values.items():
+            if (fault := _envelope_fault(name, value)) is not None:
+                raise InvalidPayload(f"{fault.path} {fault.message}", fault.path)
+        return values | references
+
+
+def _envelope_fault(name: str, value: Any) -> Fault | None:
+    match name:
+        case "tenant_id" if not _is_tenant(value):
+            what = "must be a whole number of 64 bits: the tenant whose job this is"
+        case "correlation_id" if _uuid(value) is None:
+            what = "must be a UUID: what this job belongs to"
+        case "idempotency_key" if not _is_key(value):
+            what = "must be a text of 1 to 255 characters: what is done once per tenant"
+        case _:
+            return None
+    return Fault(f"$.{name}", f"is required and {what}" if value is None else what)
+
+
+def _is_tenant(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+
+
+def _uuid(value: Any) -> UUID | None:
+    if value is None or isinstance(value, UUID):
+        return value
+    try:
+        return UUID(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _is_key(value: Any) -> bool:
+    try:
+        check_name(value, what=KEY)
+    except InvalidValue:
+        return False
+    return True
+
+
+def _is_missing(payload: Mapping[str, Any], name: str) -> bool:
+    value = payload.get(name)
+    return value is None or value == ""
+
+
+def _as_text(name: str, value: Any) -> str:
+    return str(_uuid(value) or value) if name == CORRELATION else str(value)

@@ -1,0 +1,220 @@
+"""One run of a schedule, and the one pure function that decides what becomes of its row."""
+
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from forge.core.duration import LONGEST
+from forge.core.errors import InvalidValue
+from forge.core.job import Job
+from forge.core.lifecycle import Status
+from forge.core.outcome import (
+    Ack,
+    Completion,
+    Crashed,
+    Expired,
+    Failure,
+    Outcome,
+    Raised,
+    Released,
+    Returned,
+    Settlement,
+    Snoozed,
+)
+from forge.core.payload import decode, encode
+from forge.core.retry import Retry, retry_delay
+from forge.core.schedule import Rule, following_tick, is_missed, jittered
+from forge.core.schedule_record import ScheduleRecord
+
+# No queue has this name: it tells the lanes of schedules from those of jobs.
+NO_QUEUE = ""
+FIRST_BACKOFF = 60.0
+LONGEST_BACKOFF = 3600.0
+
+
+class Run(Job):
+    """A run as the worker that claimed it knows it: a job whose row is a schedule."""
+
+    schedule: ScheduleRecord
+
+    @property
+    def planned(self) -> datetime:
+        """When it was due, to the microsecond."""
+        return self.schedule.next_run_at or self.schedule.created_at
+
+    @property
+    def tick(self) -> datetime:
+        """The tick that it stands for, or that comes after it where it is out of turn."""
+        return self.schedule.tick_at or self.planned
+
+    @property
+    def started(self) -> datetime:
+        return self.schedule.running_since or self.planned
+
+
+class Conclusion(NamedTuple):
+    """What a run came to, in the order of schedules/conclude's parameters."""
+
+    id: UUID
+    lease: int
+    due: datetime
+    next_at: datetime | None
+    delay: float | None
+    tick_at: datetime | None
+    outcome: str
+    error: str | None = None
+    checkpoint: str | None = None
+    message: str | None = None
+
+
+def make_run(
+    row: ScheduleRecord, payload: str, checkpoint: str | None, default: Rule | None = None
+) -> Run:
+    """Make the run of a schedule that was claimed just now; JSON is given as text, too."""
+    due = row.next_run_at or row.created_at
+    rule = rule_of(row, default)
+    started = row.running_since or due
+    run = Run(
+        row.id,
+        row.lease,
+        payload,
+        row.consecutive_failures + 1,
+        row.consecutive_failures + 1,
+        due.timestamp(),
+        row.crashes,
+        row.crashes,
+        row.timeout,
+        is_missed(rule, row.tick_at or due, due, started),
+        row.tenant_id,
+        None,
+        None,
+        checkpoint,
+        None,
+        None,
+        row.type,
+        NO_QUEUE,
+        row.worker_capability,
+        row.priority,
+    )
+    run.schedule = row
+    return run
+
+
+def rule_of(row: ScheduleRecord, default: Rule | None) -> Rule:
+    """Return a row's own rule, or that of its type where it has none."""
+    own = row.rule
+    if own.has_ticks or default is None:
+        return own
+    return Rule(default.every, default.cron, default.tz, own.missed, own.jitter)
+
+
+def conclude(
+    run: Run,
+    outcome: Outcome,
+    *,
+    rule: Rule,
+    retry: Retry | None,
+    seconds: float,
+    chance: float,
+) -> Conclusion:
+    """Decide what becomes of a schedule whose run came to this outcome after so many seconds."""
+    match outcome:
+        case Returned(output):
+            return _succeeded(run, rule, output, seconds)
+        case Raised(failure):
+            return _failed(run, rule, failure, "failed", retry, seconds, chance)
+        case Crashed(how):
+            failure = Failure("forge.Crashed", f"its process died while it ran: {how}", "")
+            return _failed(run, rule, failure, "crashed", retry, seconds, chance)
+        case Snoozed(delay):
+            return _plan(run, "snoozed", None, delay.total_seconds(), run.tick)
+        case Expired():
+            return _on_tick(run, rule, "skipped", seconds)
+        case Released():
+            return _plan(run, "released", run.planned, None, run.schedule.tick_at)
+
+
+def write_next(value: object) -> str | None:
+    """Write down when a handler wants to run next: a moment, a span, or None for the rule."""
+    if value is None:
+        return None
+    if isinstance(value, timedelta) and timedelta(0) <= value <= LONGEST:
+        return encode({"after": value.total_seconds()})
+    is_moment = isinstance(value, datetime) and value.utcoffset() is not None
+    if is_moment and 1970 <= value.year <= 9000:  # type: ignore[attr-defined]
+        return encode({"at": value.isoformat()})  # type: ignore[attr-defined]
+    raise InvalidValue(
+        f"a schedule's handler returned {value!r}; return a datetime with a time zone, a timedelta "
+        "of zero or more, or None for the schedule's own rule"
+    )
+
+
+def as_ack(run: Run, conclusion: Conclusion) -> Ack:
+    """Say what a run came to in the words of jobs, for those who look on."""
+    match conclusion.outcome:
+        case "completed":
+            return Completion(run.id, run.lease, None)
+        case "failed" | "crashed":
+            return Settlement(run.id, run.lease, "running", Status.RETRY, conclusion.delay)
+    return Settlement(run.id, run.lease, "running", Status.PENDING, conclusion.delay)
+
+
+def _succeeded(run: Run, rule: Rule, output: str | None, seconds: float) -> Conclusion:
+    wish: dict[str, Any] = {} if output is None else decode(output)
+    if "at" in wish:
+        return _plan(run, "completed", datetime.fromisoformat(wish["at"]), None, None)
+    if "after" in wish:
+        return _plan(run, "completed", None, wish["after"], None)
+    return _on_tick(run, rule, "completed", seconds)
+
+
+def _failed(
+    run: Run,
+    rule: Rule,
+    failure: Failure,
+    outcome: str,
+    retry: Retry | None,
+    seconds: float,
+    chance: float,
+) -> Conclusion:
+    error = f"{failure.exception}: {failure.message}"
+    if failure.is_final and rule.has_ticks:
+        return _on_tick(run, rule, outcome, seconds)._replace(error=error)
+    delay = _backoff(run, rule, failure, retry, seconds, chance)
+    return _plan(run, outcome, None, delay, run.tick)._replace(error=error)
+
+
+def _backoff(
+    run: Run, rule: Rule, failure: Failure, retry: Retry | None, seconds: float, chance: float
+) -> float:
+    """A minute, two, four …, to an hour, or to the next tick where that is later still."""
+    is_told = failure.retry_after is not None or failure.error_class == "rate_limited"
+    if retry is not None or is_told:
+        return retry_delay(
+            run.attempt,
+            declared=retry,
+            error_class=failure.error_class,
+            retry_after=failure.retry_after,
+            chance=chance,
+        )
+    first = FIRST_BACKOFF if rule.every is None else min(FIRST_BACKOFF, rule.every.total_seconds())
+    ended = run.started + timedelta(seconds=seconds)
+    tick = rule.next_tick(run.tick, after=ended)
+    until_tick = 0.0 if tick is None else (tick - ended).total_seconds()
+    delay = first * 2.0 ** min(run.attempt - 1, 40) * (1 + 0.1 * chance)
+    return min(delay, max(LONGEST_BACKOFF, until_tick))
+
+
+def _on_tick(run: Run, rule: Rule, outcome: str, seconds: float) -> Conclusion:
+    ended = run.started + timedelta(seconds=seconds)
+    tick = following_tick(rule, run.tick, run.started, ended)
+    if tick is None:
+        return _plan(run, outcome, None, None, None)
+    due = jittered(rule, run.schedule.name, tick)
+    return _plan(run, outcome, due, None, None if due == tick else tick)
+
+
+def _plan(
+    run: Run, outcome: str, next_at: datetime | None, delay: float | None, tick: datetime | None
+) -> Conclusion:
+    return Conclusion(run.id, run.lease, run.planned, next_at, delay, tick, outcome)

@@ -1,0 +1,77 @@
+"""A schedule as the database has it: all columns of its row."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any, Self
+from uuid import UUID
+
+from forge.core.payload import decode
+from forge.core.schedule import Missed, Rule, next_runs
+
+JSON_COLUMNS = ("payload", "recent_runs", "checkpoint")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleRecord:
+    """One row of forge_schedules at one moment."""
+
+    id: UUID
+    type: str
+    key: str
+    payload: Any
+    enabled: bool
+    next_run_at: datetime | None
+    running_since: datetime | None
+    last_run_at: datetime | None
+    last_error: str | None
+    consecutive_failures: int
+    created_at: datetime
+    updated_at: datetime
+    lease: int
+    worker_id: UUID | None
+    last_heartbeat: datetime | None
+    every: timedelta | None
+    cron: str | None
+    tz: str
+    missed: Missed
+    jitter: timedelta | None
+    priority: int
+    worker_capability: str | None
+    timeout: timedelta | None
+    tenant_id: int | None
+    recent_runs: list[dict[str, Any]]
+    tick_at: datetime | None
+    crashes: int
+    checkpoint: Any
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """Read a row, whatever columns a later version may have added to it."""
+        values = {field.name: row[field.name] for field in fields(cls)}
+        for name in JSON_COLUMNS:
+            if isinstance(values[name], str):
+                values[name] = decode(values[name])
+        return cls(**values)
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(self.every, self.cron, self.tz, self.missed, self.jitter)
+
+    @property
+    def name(self) -> str:
+        """Its type and key, as people say it."""
+        return schedule_name(self.type, self.key, self.tenant_id)
+
+    def next_runs(self, now: datetime, count: int = 5) -> list[datetime]:
+        """Foretell its next runs; none while it is disabled or nothing is planned."""
+        if not self.enabled or self.next_run_at is None:
+            return []
+        tick = self.tick_at or self.next_run_at
+        return next_runs(self.rule, self.name, self.next_run_at, tick, now, count)
+
+
+def schedule_name(type: str, key: str, tenant: int | None) -> str:
+    """Write the name of a schedule: type, key and tenant."""
+    of_tenant = "" if tenant is None else f" of tenant {tenant}"
+    return f"{type} {key}".rstrip() + of_tenant

@@ -1,0 +1,131 @@
+"""Sensitive content: where in a payload something lies that does not belong in a job."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from forge.core.errors import Fault, InvalidValue
+from forge.core.sensitive_names import (
+    names_a_body,
+    names_a_figure,
+    names_a_reference,
+    names_a_secret,
+    squashed,
+)
+from forge.core.sensitive_shapes import CARD_NUMBER, is_card, shape_of
+
+Path = tuple[str | int, ...]
+# How many faults are told: whoever embeds a thousand secrets has understood after ten.
+MOST_TOLD = 10
+
+
+def sensitive_faults(payload: Any, allowed: Sequence[str] = ()) -> list[Fault]:
+    """Return what is sensitive in a payload: its path, what it is, and never its value.
+
+    >>> sensitive_faults({"user": {"apiKey": "k-123"}})[0].path
+    '$.user.apiKey'
+    """
+    faults: list[Fault] = []
+    for path, what in _found(payload, (), Allowed(allowed)):
+        advice = "store it elsewhere and pass a reference"
+        faults.append(Fault(path_text(path), f"{what}; {advice}, or allow it with allow_sensitive"))
+        if len(faults) == MOST_TOLD:
+            break
+    return faults
+
+
+def check_allowed(allowed: Iterable[str], name: str) -> tuple[str, ...]:
+    """Read the `allow_sensitive` of a job type: names of keys, or paths such as "$.body.text"."""
+    if isinstance(allowed, str):
+        raise InvalidValue(f"{name}: allow_sensitive must be a list; write [{allowed!r}]")
+    entries = tuple(allowed)
+    for entry in entries:
+        if not isinstance(entry, str) or not (entry.startswith(("$.", "$[")) or squashed(entry)):
+            raise InvalidValue(
+                f"{name}: allow_sensitive takes names of keys, such as 'token_count', and paths, "
+                f"such as '$.body.text' or '$.items[*].token', not {entry!r}"
+            )
+    return entries
+
+
+def path_text(path: Path) -> str:
+    """Write a path as `$.user.tokens[0]`; a key that is itself sensitive is not shown."""
+    return "$" + "".join(map(_step, path))
+
+
+class Allowed:
+    """What a type says may lie in its payloads although it looks sensitive."""
+
+    def __init__(self, entries: Sequence[str]) -> None:
+        self.names = {squashed(entry) for entry in entries if not entry.startswith("$")}
+        self.paths = {entry for entry in entries if entry.startswith("$")}
+
+    def covers(self, path: Path) -> bool:
+        if self.names and isinstance(path[-1], str) and squashed(path[-1]) in self.names:
+            return True
+        if not self.paths:
+            return False
+        text = path_text(path)
+        return text in self.paths or _INDEX.sub("[*]", text) in self.paths
+
+
+def _found(value: Any, path: Path, allowed: Allowed) -> Iterator[tuple[Path, str]]:
+    match value:
+        case dict():
+            named = value.get("name", value.get("key", value.get("header")))
+            for key, inner in value.items():
+                # {"name": "Authorization", "value": "…"}: headers and forms as lists of pairs
+                alias = named if key == "value" and isinstance(named, str) else None
+                yield from _entry(key, inner, (*path, key), alias, allowed)
+        case list():
+            for place, inner in enumerate(value):
+                here = (*path, place)
+                if not allowed.covers(here):
+                    yield from _found(inner, here, allowed)
+        case str():
+            if what := shape_of(value):
+                yield path, f"looks like {what}"
+        case int() if not isinstance(value, bool):
+            if is_card(str(value)) and not (path and names_a_reference(str(path[-1]))):
+                yield path, f"looks like {CARD_NUMBER}"
+
+
+def _entry(
+    key: str, value: Any, path: Path, alias: str | None, allowed: Allowed
+) -> Iterator[tuple[Path, str]]:
+    if allowed.covers(path):
+        return
+    if what := shape_of(key):
+        yield path, f"has a name that looks like {what}"
+    if names_a_secret(alias or key) and _is_secret(alias or key, value):
+        yield path, "has the name of a secret"
+    elif names_a_body(key) and _is_content(value):
+        yield path, "has the name of an embedded body or document"
+    else:
+        yield from _found(value, path, allowed)
+
+
+def _is_secret(name: str, value: Any) -> bool:
+    """An empty value keeps nothing secret, and neither does a yes, a no or a figure."""
+    if value is None or isinstance(value, bool) or value in ("", [], {}):
+        return False
+    return not (isinstance(value, int | float) and names_a_figure(name))
+
+
+def _is_content(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() != ""
+
+
+def _step(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    if shape_of(step):
+        return '["…"]'
+    shown = step if len(step) <= LONGEST_SHOWN else step[:LONGEST_SHOWN] + "…"
+    return f".{shown}" if _NAME.fullmatch(shown) else f"[{json.dumps(shown)}]"
+
+
+LONGEST_SHOWN = 60
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_INDEX = re.compile(r"\[\d+\]")

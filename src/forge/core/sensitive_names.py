@@ -1,0 +1,136 @@
+"""Names that say that what lies under them is secret, or is content that does not belong in a job.
+
+The lists are the documented ones: docs/reference/payload-rules.md is compared with them.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+# Anywhere in a name, however it is spelled: dbPassword, X-Api-Key, client_secret.
+SECRETS = (
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "apikey",
+    "authorization",
+    "credential",
+    "privatekey",
+    "accesskey",
+    "encryptionkey",
+    "signingkey",
+    "creditcard",
+    "cardnumber",
+    "cardnum",
+    "socialsecurity",
+    "bankaccount",
+    "passportnumber",
+    "setcookie",
+)
+# As a word of the name, or as its end: access_token, refreshToken, csrftoken.
+SECRET_WORDS = (
+    "token",
+    "tokens",
+    "pwd",
+    "jwt",
+    "bearer",
+    "cookie",
+    "cookies",
+    "ssn",
+    "cvv",
+    "cvc",
+    "pin",
+    "otp",
+    "iban",
+)
+# As the last word, or joined with what kind of body it is: email_body, bodyHtml, file_content.
+BODIES = ("body", "content", "contents")
+BODY_KINDS = ("html", "text", "plain", "raw", "mime", "base64", "bytes")
+# A last word that makes the name one of a reference or of a figure: token_id, secret_name.
+REFERENCES = (
+    "id",
+    "ids",
+    "ref",
+    "refs",
+    "reference",
+    "uuid",
+    "name",
+    "type",
+    "kind",
+    "version",
+    "count",
+    "counts",
+    "limit",
+    "size",
+    "length",
+    "usage",
+    "ttl",
+    "at",
+    "on",
+    "until",
+    "expiry",
+    "expires",
+    "status",
+    "policy",
+    "hint",
+    "url",
+    "uri",
+    "path",
+)
+# A first word after which a number or a yes or no follows: max_tokens, has_password.
+FIGURES = ("max", "min", "num", "number", "total", "has", "is", "needs", "uses", "with")
+
+
+@lru_cache(maxsize=10_000)
+def names_a_secret(name: str) -> bool:
+    """Whether a secret is to be expected under this name."""
+    words = _words(name)
+    if not words or words[-1] in REFERENCES:
+        return False
+    joined = "".join(words).replace("secretar", "")
+    if any(secret in joined for secret in SECRETS):
+        return True
+    if any(word in SECRET_WORDS for word in words):
+        return True
+    return joined.endswith(("token", "tokens"))
+
+
+@lru_cache(maxsize=10_000)
+def names_a_body(name: str) -> bool:
+    """Whether a text under this name is the content of something, not a reference to it."""
+    words = _words(name)
+    if words and words[-1] in BODIES:
+        return True
+    return len(words) > 1 and words[-1] in BODY_KINDS and words[-2] in BODIES
+
+
+@lru_cache(maxsize=10_000)
+def names_a_reference(name: str) -> bool:
+    """Whether a number under this name is an id, not what it may look like."""
+    words = _words(name)
+    return bool(words) and words[-1] in REFERENCES
+
+
+@lru_cache(maxsize=10_000)
+def names_a_figure(name: str) -> bool:
+    """Whether a number under this name counts or limits something."""
+    words = _words(name)
+    return bool(words) and (words[0] in FIGURES or words[-1] == "tokens")
+
+
+def squashed(name: str) -> str:
+    """Return a name without case, accents of width and signs between its words."""
+    return "".join(_words(name))
+
+
+def _words(name: str) -> list[str]:
+    """Split a name where its words begin: at signs, at humps, at digits."""
+    plain = unicodedata.normalize("NFKC", name[:LONGEST])
+    return [word.lower() for word in _WORD.findall(_INVISIBLE.sub("", plain))]
+
+
+LONGEST = 200
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
