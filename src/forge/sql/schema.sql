@@ -1,4 +1,24 @@
 -- Generated from sql/migrations by `make format`: what they come to, for reading.
+CREATE FUNCTION public.forge_agreed(what text, inside jsonb, outside text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+declare
+    said text := case when jsonb_typeof(inside) in ('string', 'number') then inside #>> '{}' end;
+begin
+    if said is null and inside is not null and inside <> 'null' then
+        raise exception '$.% in the payload is neither text nor a number', what
+            using errcode = 'invalid_parameter_value', hint = 'correct it';
+    elsif said <> outside and lower(said) <> lower(outside) then
+        raise exception '$.% in the payload and the argument % differ', what, what
+            using errcode = 'invalid_parameter_value', hint = 'leave one of them out';
+    elsif coalesce(said, outside) is null then
+        raise exception '$.% is required', what
+            using errcode = 'invalid_parameter_value', hint = format('give %s =>, or put it into the payload', what);
+    end if;
+    return coalesce(said, outside);
+end
+$_$;
+
 CREATE FUNCTION public.forge_check_moment(value timestamp with time zone, what text) RETURNS timestamp with time zone
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -50,13 +70,74 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.forge_check_sensitive(payload jsonb, allowed text[]) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+declare
+    free constant text[] := array(
+        select forge_squashed(substring(entry from '[^.\[\]$]+[^.$]*$')) from unnest(allowed) as entry);
+    found text;
+begin
+    select entry ->> 'key' into found
+    from jsonb_path_query(payload, 'strict $.** ? (@.type() == "object").keyvalue()') as entry,
+         forge_squashed(entry ->> 'key') as name
+    where name <> all (free)
+      and (name ~ '(password|passwd|passphrase|passcode|secret(?!ar)|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|setcookie)|token$|^(pwd|jwt|bearer|cookies?|ssn|cvv|cvc|pin|otp|iban)$'
+               and name !~ '(id|ids|ref|refs|reference|uuid|name|type|kind|version|count|counts|limit|size|length|usage|ttl|at|until|expiry|expires|status|policy|hint|url|uri|path)$'
+               and jsonb_typeof(entry -> 'value') not in ('null', 'boolean') and entry -> 'value' <> '""'
+           or name ~ '(body|contents?|(body|contents?)(html|text|plain|raw|mime|base64|bytes))$'
+               and jsonb_typeof(entry -> 'value') = 'string' and entry -> 'value' <> '""'
+           or jsonb_typeof(entry -> 'value') = 'string'
+               and (length(entry ->> 'value') > 1000
+                    or entry ->> 'value' ~ 'eyJ[\w-]{8,}\.[\w-]{4,}\.|-----BEGIN [A-Z0-9 ]*PRIVATE KEY|(AKIA|ASIA)[0-9A-Z]{16}|://[^/\s:@]*:[^/\s@]+@'))
+    limit 1;
+    if found is not null then
+        raise exception 'the payload holds something sensitive under the name %', quote_ident(left(found, 60))
+            using errcode = 'invalid_parameter_value',
+                  hint = 'store it elsewhere and pass a reference, or allow it with allow_sensitive';
+    end if;
+end
+$_$;
+
+CREATE FUNCTION public.forge_count_dead_letters() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO '$user', 'public'
+    AS $$
+begin
+    if tg_op in ('UPDATE', 'DELETE') then
+        insert into forge_dead_letter_counts
+            (tenant_id, status, job_type, category, error_class, exception, place, fingerprint, letters)
+        select tenant_id, status, job_type, category, error_class, exception, place, fingerprint, -count(*)
+        from old_rows
+        group by 1, 2, 3, 4, 5, 6, 7, 8;
+    end if;
+    if tg_op in ('INSERT', 'UPDATE') then
+        insert into forge_dead_letter_counts
+            (tenant_id, status, job_type, category, error_class, exception, place, fingerprint, letters,
+             first_seen, last_seen, sample)
+        select tenant_id, status, job_type, category, error_class, exception, place, fingerprint, count(*),
+               min(created_at), max(created_at), max(dlq_id)
+        from new_rows
+        group by 1, 2, 3, 4, 5, 6, 7, 8;
+    end if;
+    return null;
+end
+$$;
+
+CREATE FUNCTION public.forge_current_tenant() RETURNS bigint
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (NULLIF(current_setting('forge.tenant_id'::text, true), ''::text))::bigint;
+
 CREATE FUNCTION public.forge_dispatch(job_type text, input jsonb DEFAULT '{}'::jsonb, priority text DEFAULT NULL::text, scheduled_at timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, tenant_id bigint DEFAULT NULL::bigint, correlation_id uuid DEFAULT NULL::uuid, queue text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, auth jsonb DEFAULT NULL::jsonb, meta jsonb DEFAULT NULL::jsonb, notify boolean DEFAULT false) RETURNS uuid
     LANGUAGE plpgsql
     SET search_path TO '$user', 'public'
     AS $$
 #variable_conflict use_column
 declare
-    wish constant jsonb := coalesce(forge_dispatch.input, '{}');
+    wish jsonb := coalesce(forge_dispatch.input, '{}');
+    tenant bigint := forge_dispatch.tenant_id;
+    correlation uuid := forge_dispatch.correlation_id;
+    version text := '1.0';
     kind forge_job_types;
     key text;
     job_id uuid := forge_uuidv7();
@@ -82,14 +163,21 @@ begin
     end if;
     perform forge_check_name(tag, 'a tag') from unnest(forge_dispatch.tags) as tag;
 
-    key := case
-        when forge_dispatch.idempotency_key is null then forge_idempotency_key(kind.name, kind.idempotent, wish)
-        else forge_check_name(forge_dispatch.idempotency_key, 'idempotency_key')
-    end;
+    if kind.category is not null then
+        wish := forge_ruled_payload(kind, wish, tenant, correlation, forge_dispatch.idempotency_key);
+        tenant := wish ->> 'tenant_id';
+        correlation := wish ->> 'correlation_id';
+        key := wish ->> 'idempotency_key';
+        version := coalesce(wish ->> 'payload_version', version);
+    elsif forge_dispatch.idempotency_key is null then
+        key := forge_idempotency_key(kind.name, kind.idempotent, wish);
+    else
+        key := forge_check_name(forge_dispatch.idempotency_key, 'idempotency_key');
+    end if;
     if key is not null then
         -- The update changes nothing; it locks and returns the row that was there first.
         insert into forge_idempotency_keys as known (tenant_id, key, job_id)
-        values (forge_dispatch.tenant_id, key, job_id)
+        values (tenant, key, job_id)
         on conflict on constraint forge_idempotency_keys_unique do update set job_id = known.job_id
         returning known.job_id into known_id;
         if known_id <> job_id then
@@ -100,7 +188,7 @@ begin
 
     insert into forge_jobs
         (id, job_type, input, priority, max_attempts, worker_capability, idempotency_key, scheduled_at,
-         queue, tenant_id, category, correlation_id, auth, expires_at, tags, meta)
+         queue, tenant_id, category, correlation_id, payload_version, auth, expires_at, tags, meta)
     values (
         job_id, kind.name, wish,
         coalesce(forge_check_priority(forge_dispatch.priority), kind.priority),
@@ -108,7 +196,7 @@ begin
         coalesce(forge_check_moment(forge_dispatch.scheduled_at, 'scheduled_at'), now())
             + coalesce(forge_dispatch.delay, '0'),
         forge_check_name(coalesce(forge_dispatch.queue, kind.queue), 'queue'),
-        forge_dispatch.tenant_id, kind.category, forge_dispatch.correlation_id, forge_dispatch.auth,
+        tenant, kind.category, correlation, version, forge_dispatch.auth,
         forge_check_moment(forge_dispatch.expires_at, 'expires_at'), forge_dispatch.tags, forge_dispatch.meta);
     if forge_dispatch.notify then
         perform pg_notify('forge_wake', '');
@@ -168,9 +256,40 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.forge_job_estimates() RETURNS TABLE(name text, value text, jobs bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO '$user', 'public'
+    AS $$
+    with whole as (
+        select greatest(reltuples, 0)::bigint as jobs, relnamespace from pg_class where oid = 'forge_jobs'::regclass
+    ), known as (
+        select stats.* from pg_stats as stats
+        join pg_namespace as place on place.nspname = stats.schemaname
+        join whole on whole.relnamespace = place.oid
+        where stats.tablename = 'forge_jobs' and stats.attname in ('status', 'category', 'job_type', 'error_class')
+    ), shares as (
+        select attname, common.value, common.share
+        from known, unnest(most_common_vals::text::text[], most_common_freqs) as common (value, share)
+        union all
+        select attname, null, null_frac from known where null_frac > 0
+    )
+    select shares.attname::text, shares.value, (shares.share * whole.jobs)::bigint
+    from shares, whole
+    where forge_current_tenant() is null
+$$;
+
 CREATE FUNCTION public.forge_lane(job_type text, queue text, worker_capability text, priority integer) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((hashtextextended(job_type, hashtextextended(queue, hashtextextended(COALESCE(worker_capability, ''::text), (0)::bigint))) & (~ (127)::bigint)) | ((100 - priority))::bigint);
+
+CREATE FUNCTION public.forge_name_cause() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.fingerprint := left(md5(concat_ws('|', new.job_type, coalesce(new.error_class, ''), new.exception)), 16);
+    return new;
+end
+$$;
 
 CREATE FUNCTION public.forge_refuse_job() RETURNS trigger
     LANGUAGE plpgsql
@@ -197,6 +316,93 @@ begin
             using errcode = 'check_violation', constraint = 'forge_jobs_lifecycle',
                   hint = 'let a worker move it; a claim names the worker and sets lease = lease + 1';
     end if;
+end
+$$;
+
+CREATE FUNCTION public.forge_refuse_review() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    raise exception 'dead letter % is % already and cannot become %', old.dlq_id, old.status, new.status
+        using errcode = 'check_violation', constraint = 'forge_dead_letters_review',
+              hint = 'reprocess the dead letter of the job that it became, or dispatch a new job';
+end
+$$;
+
+CREATE FUNCTION public.forge_retry_key(old_key text, dlq_id bigint, at numeric) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (old_key IS NULL) THEN ((('dlq_'::text || dlq_id) || '_retry_'::text) || round(at, 3)) WHEN (length(((old_key || '_retry_'::text) || round(at, 3))) <= 255) THEN ((old_key || '_retry_'::text) || round(at, 3)) ELSE (((("left"(old_key, ((255 - 33) - length(('_retry_'::text || round(at, 3))))) || '~'::text) || md5(old_key)) || '_retry_'::text) || round(at, 3)) END;
+
+CREATE TABLE public.forge_job_types (
+    name character varying(255) NOT NULL,
+    queue character varying(255) DEFAULT 'default'::character varying NOT NULL,
+    priority integer DEFAULT 50 NOT NULL,
+    max_attempts integer DEFAULT 3 NOT NULL,
+    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
+    worker_capability character varying(255),
+    category character varying(32),
+    requires text[] DEFAULT '{}'::text[] NOT NULL,
+    idempotent text,
+    dead_letter boolean DEFAULT true NOT NULL,
+    isolation character varying(32) DEFAULT 'none'::character varying NOT NULL,
+    retry jsonb,
+    input_schema jsonb,
+    output_schema jsonb,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    allow_sensitive text[] DEFAULT '{}'::text[] NOT NULL
+);
+
+CREATE FUNCTION public.forge_ruled_payload(kind public.forge_job_types, payload jsonb, tenant bigint, correlation uuid, given_key text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+declare
+    envelope constant text[] := array['tenant_id', 'correlation_id', 'idempotency_key'];
+    key text;
+    missing text;
+begin
+    if jsonb_typeof(payload) <> 'object' then
+        raise exception 'the payload of % must be an object', kind.name using errcode = 'invalid_parameter_value';
+    elsif jsonb_typeof(payload -> 'tenant_id') <> 'number' and payload -> 'tenant_id' <> 'null' then
+        raise exception '$.tenant_id must be a whole number' using errcode = 'invalid_parameter_value';
+    end if;
+    select name into missing from unnest(kind.requires) as name
+    where name <> all (envelope) and coalesce(payload ->> name, '') = '' limit 1;
+    if missing is not null then
+        raise exception '$.% is required for a % job', missing, kind.category
+            using errcode = 'invalid_parameter_value', hint = 'pass the id of what is meant';
+    end if;
+    key := case
+        when given_key is not null or coalesce(payload -> 'idempotency_key', 'null') <> 'null' or kind.idempotent is null
+            then forge_agreed('idempotency_key', payload -> 'idempotency_key', given_key)
+        else forge_idempotency_key(kind.name, kind.idempotent,
+                                   case kind.idempotent when 'input' then payload - envelope else payload end)
+    end;
+    perform forge_check_sensitive(payload - envelope, kind.allow_sensitive);
+    return payload || jsonb_build_object(
+        'tenant_id', forge_agreed('tenant_id', payload -> 'tenant_id', tenant::text)::bigint,
+        'correlation_id', forge_agreed('correlation_id', payload -> 'correlation_id', correlation::text)::uuid,
+        'idempotency_key', forge_check_name(key, 'idempotency_key'));
+end
+$_$;
+
+CREATE FUNCTION public.forge_squashed(name text) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN regexp_replace(lower(NORMALIZE(name, NFKC)), '[^a-z0-9]'::text, ''::text, 'g'::text);
+
+CREATE FUNCTION public.forge_tell_of_job() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO '$user', 'public'
+    AS $$
+declare
+    first_send constant timestamptz := greatest(new.scheduled_at - interval '15 minutes', now());
+begin
+    if tg_op = 'INSERT' then
+        insert into forge_outbox (job_id, send_at) values (new.id, first_send);
+    else
+        insert into forge_outbox (job_id, send_at) values (new.id, first_send)
+        on conflict (job_id) do update set send_at = excluded.send_at, sends = 0;
+    end if;
+    return null;
 end
 $$;
 
@@ -241,6 +447,22 @@ ALTER TABLE public.forge_audit_events ALTER COLUMN id ADD GENERATED ALWAYS AS ID
     CACHE 1
 );
 
+CREATE TABLE public.forge_dead_letter_counts (
+    tenant_id bigint,
+    status character varying(32) NOT NULL,
+    job_type character varying(255) NOT NULL,
+    category character varying(32),
+    error_class character varying(32),
+    exception text,
+    place text,
+    fingerprint text NOT NULL,
+    letters bigint NOT NULL,
+    first_seen timestamp with time zone,
+    last_seen timestamp with time zone,
+    sample bigint
+)
+WITH (autovacuum_vacuum_scale_factor='0.1', autovacuum_vacuum_threshold='1000');
+
 CREATE TABLE public.forge_dead_letters (
     dlq_id bigint NOT NULL,
     job_id uuid NOT NULL,
@@ -270,6 +492,7 @@ CREATE TABLE public.forge_dead_letters (
     new_job_id uuid,
     edited_payload jsonb,
     meta jsonb,
+    place text,
     CONSTRAINT forge_dead_letters_status CHECK (((status)::text = ANY ((ARRAY['pending_review'::character varying, 'reprocessed'::character varying, 'discarded'::character varying])::text[])))
 );
 
@@ -287,24 +510,6 @@ CREATE TABLE public.forge_idempotency_keys (
     key character varying(255) NOT NULL,
     job_id uuid NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-CREATE TABLE public.forge_job_types (
-    name character varying(255) NOT NULL,
-    queue character varying(255) DEFAULT 'default'::character varying NOT NULL,
-    priority integer DEFAULT 50 NOT NULL,
-    max_attempts integer DEFAULT 3 NOT NULL,
-    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
-    worker_capability character varying(255),
-    category character varying(32),
-    requires text[] DEFAULT '{}'::text[] NOT NULL,
-    idempotent text,
-    dead_letter boolean DEFAULT true NOT NULL,
-    isolation character varying(32) DEFAULT 'none'::character varying NOT NULL,
-    retry jsonb,
-    input_schema jsonb,
-    output_schema jsonb,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE public.forge_jobs (
@@ -361,8 +566,10 @@ CREATE TABLE public.forge_outbox (
     id bigint NOT NULL,
     job_id uuid NOT NULL,
     send_at timestamp with time zone DEFAULT now() NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-);
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    sends integer DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_cost_delay='0');
 
 ALTER TABLE public.forge_outbox ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.forge_outbox_id_seq
@@ -399,10 +606,15 @@ CREATE TABLE public.forge_schedules (
     timeout interval,
     tenant_id bigint,
     recent_runs jsonb DEFAULT '[]'::jsonb NOT NULL,
+    tick_at timestamp with time zone,
+    crashes integer DEFAULT 0 NOT NULL,
+    checkpoint jsonb,
+    CONSTRAINT forge_schedules_every CHECK ((every > '00:00:00'::interval)),
     CONSTRAINT forge_schedules_missed CHECK (((missed)::text = ANY ((ARRAY['once'::character varying, 'skip'::character varying, 'all'::character varying])::text[]))),
-    CONSTRAINT forge_schedules_priority CHECK ((priority = ANY (ARRAY[0, 25, 50, 75, 100])))
+    CONSTRAINT forge_schedules_priority CHECK ((priority = ANY (ARRAY[0, 25, 50, 75, 100]))),
+    CONSTRAINT forge_schedules_rule CHECK (((every IS NULL) OR (cron IS NULL)))
 )
-WITH (fillfactor='70');
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_cost_delay='0');
 
 CREATE TABLE public.forge_workers (
     id uuid NOT NULL,
@@ -417,7 +629,8 @@ CREATE TABLE public.forge_workers (
     running integer DEFAULT 0 NOT NULL,
     draining boolean DEFAULT false NOT NULL,
     started_at timestamp with time zone DEFAULT now() NOT NULL,
-    last_heartbeat timestamp with time zone DEFAULT now() NOT NULL
+    last_heartbeat timestamp with time zone DEFAULT now() NOT NULL,
+    schedule_types text[] DEFAULT '{}'::text[] NOT NULL
 )
 WITH (fillfactor='50');
 
@@ -446,6 +659,9 @@ ALTER TABLE ONLY public.forge_migrations
     ADD CONSTRAINT forge_migrations_pkey PRIMARY KEY (version);
 
 ALTER TABLE ONLY public.forge_outbox
+    ADD CONSTRAINT forge_outbox_once UNIQUE (job_id);
+
+ALTER TABLE ONLY public.forge_outbox
     ADD CONSTRAINT forge_outbox_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.forge_schedules
@@ -457,6 +673,22 @@ ALTER TABLE ONLY public.forge_schedules
 ALTER TABLE ONLY public.forge_workers
     ADD CONSTRAINT forge_workers_pkey PRIMARY KEY (id);
 
+CREATE INDEX forge_audit_events_job ON public.forge_audit_events USING btree (job_id, id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX forge_audit_events_letter ON public.forge_audit_events USING btree (dlq_id, id) WHERE (dlq_id IS NOT NULL);
+
+CREATE INDEX forge_audit_events_tenant ON public.forge_audit_events USING btree (tenant_id, id) WHERE (tenant_id IS NOT NULL);
+
+CREATE INDEX forge_dead_letters_group ON public.forge_dead_letters USING btree (fingerprint, status, dlq_id);
+
+CREATE INDEX forge_dead_letters_listed ON public.forge_dead_letters USING btree (status, dlq_id);
+
+CREATE INDEX forge_dead_letters_reviewed ON public.forge_dead_letters USING btree (reviewed_at) WHERE ((status)::text <> 'pending_review'::text);
+
+CREATE INDEX forge_dead_letters_tenant ON public.forge_dead_letters USING btree (tenant_id, status, dlq_id) WHERE (tenant_id IS NOT NULL);
+
+CREATE INDEX forge_dead_letters_tenant_group ON public.forge_dead_letters USING btree (tenant_id, fingerprint, status, dlq_id) WHERE (tenant_id IS NOT NULL);
+
 CREATE INDEX forge_idempotency_keys_created ON public.forge_idempotency_keys USING btree (created_at);
 
 CREATE INDEX forge_jobs_ended ON public.forge_jobs USING btree (status, id) WHERE ((status)::text = ANY ((ARRAY['failed'::character varying, 'dead_letter'::character varying, 'cancelled'::character varying])::text[]));
@@ -465,8 +697,68 @@ CREATE INDEX forge_jobs_owned ON public.forge_jobs USING btree (worker_id) WHERE
 
 CREATE INDEX forge_jobs_ready ON public.forge_jobs USING btree (public.forge_lane((job_type)::text, (queue)::text, (worker_capability)::text, priority), scheduled_at, id) WHERE ((status)::text = ANY ((ARRAY['pending'::character varying, 'retry'::character varying])::text[]));
 
+CREATE INDEX forge_jobs_tenant ON public.forge_jobs USING btree (tenant_id, id) WHERE (tenant_id IS NOT NULL);
+
+CREATE INDEX forge_outbox_due ON public.forge_outbox USING btree (send_at);
+
+CREATE INDEX forge_schedules_due ON public.forge_schedules USING btree (public.forge_lane((type)::text, ''::text, (worker_capability)::text, priority), next_run_at, id) WHERE (enabled AND (running_since IS NULL) AND (next_run_at IS NOT NULL));
+
+CREATE INDEX forge_schedules_owned ON public.forge_schedules USING btree (worker_id) WHERE (running_since IS NOT NULL);
+
+CREATE TRIGGER forge_dead_letters_added AFTER INSERT ON public.forge_dead_letters REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.forge_count_dead_letters();
+
+CREATE TRIGGER forge_dead_letters_cause BEFORE INSERT ON public.forge_dead_letters FOR EACH ROW WHEN (((new.fingerprint IS NULL) OR (new.fingerprint = ''::text))) EXECUTE FUNCTION public.forge_name_cause();
+
+CREATE TRIGGER forge_dead_letters_changed AFTER UPDATE ON public.forge_dead_letters REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.forge_count_dead_letters();
+
+CREATE TRIGGER forge_dead_letters_removed AFTER DELETE ON public.forge_dead_letters REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.forge_count_dead_letters();
+
+CREATE TRIGGER forge_dead_letters_review AFTER UPDATE OF status ON public.forge_dead_letters FOR EACH ROW WHEN ((((old.status)::text <> 'pending_review'::text) AND ((new.status)::text <> (old.status)::text))) EXECUTE FUNCTION public.forge_refuse_review();
+
 CREATE TRIGGER forge_jobs_begin AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN ((((new.status)::text <> 'pending'::text) OR (new.lease <> 0) OR (new.attempts <> 0) OR ((new.priority % 25) <> 0) OR (abs((new.priority - 50)) > 50) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
 
 CREATE TRIGGER forge_jobs_lifecycle AFTER UPDATE OF status, lease, worker_id ON public.forge_jobs FOR EACH ROW WHEN (((((old.status)::text <> 'running'::text) OR ((new.status)::text <> 'completed'::text) OR (new.lease <> old.lease)) AND (((old.status)::text <> 'pending'::text) OR ((new.status)::text <> 'running'::text) OR (new.lease <> (old.lease + 1)) OR (new.worker_id IS NULL)) AND public.forge_forbids_move((old.status)::text, (new.status)::text, (new.lease - old.lease), new.worker_id, new.lease))) EXECUTE FUNCTION public.forge_refuse_job();
 
 CREATE TRIGGER forge_jobs_limits AFTER UPDATE OF priority, max_attempts ON public.forge_jobs FOR EACH ROW WHEN ((((new.priority % 25) <> 0) OR (abs((new.priority - 50)) > 50) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
+
+CREATE TRIGGER forge_jobs_tell AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN (((new.queue)::text <> 'forge'::text)) EXECUTE FUNCTION public.forge_tell_of_job();
+
+ALTER TABLE public.forge_jobs DISABLE TRIGGER forge_jobs_tell;
+
+CREATE TRIGGER forge_jobs_tell_again AFTER UPDATE OF status, scheduled_at ON public.forge_jobs FOR EACH ROW WHEN ((((new.status)::text = ANY ((ARRAY['pending'::character varying, 'retry'::character varying])::text[])) AND ((new.queue)::text <> 'forge'::text) AND (((old.status)::text <> ALL ((ARRAY['pending'::character varying, 'retry'::character varying])::text[])) OR (new.scheduled_at <> old.scheduled_at)))) EXECUTE FUNCTION public.forge_tell_of_job();
+
+ALTER TABLE public.forge_jobs DISABLE TRIGGER forge_jobs_tell_again;
+
+ALTER TABLE public.forge_attempts ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.forge_audit_events ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.forge_dead_letter_counts ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.forge_dead_letters ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.forge_idempotency_keys ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.forge_jobs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.forge_outbox ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.forge_schedules ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY forge_tenant ON public.forge_attempts USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+
+CREATE POLICY forge_tenant ON public.forge_audit_events USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+
+CREATE POLICY forge_tenant ON public.forge_dead_letter_counts USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+
+CREATE POLICY forge_tenant ON public.forge_dead_letters USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+
+CREATE POLICY forge_tenant ON public.forge_idempotency_keys USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+
+CREATE POLICY forge_tenant ON public.forge_jobs USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+
+CREATE POLICY forge_tenant ON public.forge_outbox USING (((public.forge_current_tenant() IS NULL) OR (EXISTS ( SELECT
+   FROM public.forge_jobs job
+  WHERE (job.id = forge_outbox.job_id)))));
+
+CREATE POLICY forge_tenant ON public.forge_schedules USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));

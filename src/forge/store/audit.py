@@ -3,7 +3,10 @@
 from typing import Any
 from uuid import UUID
 
-from forge.store.statement import Statement, ids, load
+from forge.store.statement import Rows, Statement, ids, load, rows
+
+# Above every id.
+LATEST = 2**63 - 1
 
 
 def add(
@@ -17,5 +20,33 @@ def add(
     return Statement(load("audit/add"), (event, actor, tenant, job_id, notes, detail), ids)
 
 
+def add_of_schedule(
+    event: str, actor: str | None, tenant: int | None, schedule_id: UUID, notes: str | None = None
+) -> Statement[list[Any]]:
+    args = (event, actor, tenant, schedule_id, notes)
+    return Statement(load("audit/add_of_schedule"), args, ids)
+
+
 def prune(keep_seconds: float, limit: int) -> Statement[list[Any]]:
     return Statement(load("audit/prune"), (keep_seconds, limit), ids)
+
+
+def listed(
+    *,
+    before: int | None,
+    limit: int,
+    event: str | None = None,
+    actor: str | None = None,
+    tenant: int | None = None,
+    job_id: UUID | None = None,
+    dlq_id: int | None = None,
+) -> Statement[Rows]:
+    """Read the audit by the index that serves best; a job is asked for before a dead letter."""
+    args: tuple[Any, ...] = (LATEST if before is None else before, limit, event, actor, tenant)
+    if job_id is not None:
+        return Statement(load("audit/list_of_job"), (*args, job_id), rows)
+    if dlq_id is not None:
+        return Statement(load("audit/list_of_letter"), (*args, dlq_id), rows)
+    if tenant is not None:
+        return Statement(load("audit/list_of_tenant"), args, rows)
+    return Statement(load("audit/list"), args, rows)

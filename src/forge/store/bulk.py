@@ -36,6 +36,11 @@ def time_after(delay: timedelta) -> Statement[datetime]:
     return Statement(load("jobs/time_after"), (delay,), lambda found: found[0]["at"])
 
 
+def may_not_copy() -> Statement[bool]:
+    """Ask whether row security holds for whoever is connected: COPY is refused to them."""
+    return Statement(load("jobs/may_not_copy"), (), lambda found: bool(found[0]["active"]))
+
+
 # COPY takes values, not expressions: these are left to the table's own defaults.
 _DEFAULTS = {
     "priority": 50,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from forge.store.link import LOST, PLANNER, Link, session_settings
+from forge.store.link import LOST, PLANNER, Link, Observer, session_settings
 from forge.store.links import Links
 from forge.store.statement import Statement
 
@@ -26,11 +26,14 @@ class Database:
         pool_size: int = 10,
         pooler: bool = False,
         connect_timeout: timedelta = timedelta(seconds=10),
+        observers: list[Observer] | None = None,
     ) -> None:
         self.url = url
         self.pool_size = pool_size
         self.pooler = pooler
         self.connect_timeout = connect_timeout.total_seconds()
+        # Told of every statement that a link runs.
+        self.observers = [] if observers is None else observers
         self._links = Links(self.link, pool_size, self.connect_timeout)
         self._users: asyncpg.Pool[Any] | None = None
         self._opening = asyncio.Lock()
@@ -41,11 +44,11 @@ class Database:
 
     def link(self, *, timeout: float = 30) -> Link:
         """Return a connection that is reopened when it was lost."""
-        return Link(self.connect, pooler=self.pooler, timeout=timeout)
+        return Link(self.connect, pooler=self.pooler, timeout=timeout, observers=self.observers)
 
-    async def run(self, statement: Statement[T]) -> T:
-        """Run one statement in a transaction of its own."""
-        return await self._links.run(statement)
+    async def run(self, statement: Statement[T], tenant: int | None = None) -> T:
+        """Run one statement in a transaction of its own, on behalf of a tenant or of everybody."""
+        return await self._links.run(statement, tenant)
 
     def acquire(self) -> AbstractAsyncContextManager["asyncpg.Connection[Any]"]:
         """Borrow a connection for Forge's own statements."""

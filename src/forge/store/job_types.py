@@ -20,6 +20,7 @@ class JobTypeRow(NamedTuple):
     worker_capability: str | None
     category: str | None
     requires: str
+    allow_sensitive: str
     idempotent: str | None
     dead_letter: bool
     isolation: str
@@ -68,4 +69,5 @@ def _defaults(row: Row) -> TypeDefaults:
         category=row["category"],
         requires=tuple(row["requires"]),
         idempotent=row["idempotent"],
+        allow_sensitive=tuple(row["allow_sensitive"]),
     )

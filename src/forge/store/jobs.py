@@ -8,6 +8,7 @@ from uuid import UUID
 from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.outcome import Completion, Settlement
+from forge.core.rules import Ruled
 from forge.core.wish import Wish
 from forge.store.statement import Row, Rows, Statement, ids, load, only, rows
 
@@ -63,10 +64,44 @@ def dispatch(new: Sequence[UUID], inputs: Sequence[str], wish: Wish) -> Statemen
     return Statement(load("jobs/dispatch"), (new, inputs, *wish), _all_new)
 
 
+def dispatch_each(
+    wanted: Sequence[tuple[UUID, str, Wish]],
+) -> Statement[list[Dispatched]]:
+    """Dispatch jobs that share nothing; a wish for which `fits_each` does not hold loses a part."""
+    entries = [
+        (
+            id,
+            text,
+            *wish[:7],
+            wish.tenant_id,
+            wish.category,
+            wish.correlation_id,
+            wish.auth,
+            wish.expires_at,
+            wish.traceparent,
+        )
+        for id, text, wish in wanted
+    ]
+    return Statement(load("jobs/dispatch_each"), _columns(entries), _all_new)
+
+
+def fits_each(wish: Wish) -> bool:
+    """Whether jobs/dispatch_each has room for all that is asked for."""
+    return (wish.timeout, wish.payload_version, *wish[15:]) == _NOT_OF_EACH
+
+
 def dispatch_once(
     new: Sequence[UUID], inputs: Sequence[str], wish: Wish, keys: Sequence[str | None]
 ) -> Statement[list[Dispatched]]:
     return Statement(load("jobs/dispatch_once"), (new, inputs, *wish, keys), _dispatched)
+
+
+def dispatch_ruled(
+    new: Sequence[UUID], payloads: Sequence[Ruled], wish: Wish
+) -> Statement[list[Dispatched]]:
+    shared = (*wish[:8], wish.category, *wish[12:])
+    args = (new, *_columns(payloads), *shared)
+    return Statement(load("jobs/dispatch_ruled"), args, _dispatched)
 
 
 def survey() -> Statement[list[Lane]]:
@@ -173,6 +208,14 @@ def get(job_ids: Sequence[UUID]) -> Statement[Rows]:
     return Statement(load("jobs/get"), (job_ids,), rows)
 
 
+def changed(job_ids: Sequence[UUID], versions: Sequence[int | None]) -> Statement[Rows]:
+    return Statement(load("jobs/changed"), (job_ids, versions), rows)
+
+
+def changed_view(job_ids: Sequence[UUID], versions: Sequence[int | None]) -> Statement[Rows]:
+    return Statement(load("jobs/changed_view"), (job_ids, versions), rows)
+
+
 def attempts(job_id: UUID) -> Statement[Rows]:
     return Statement(load("jobs/attempts"), (job_id,), rows)
 
@@ -185,6 +228,9 @@ def listed(
     limit: int,
 ) -> Statement[Rows]:
     return Statement(load("jobs/list"), (statuses, job_type, queue, before, limit), rows)
+
+
+_NOT_OF_EACH = (None, "1.0", *[None] * 5)
 
 
 def _fenced(name: str, entries: Sequence[tuple[Any, ...]]) -> Statement[list[UUID]]:

@@ -1,8 +1,9 @@
 """One connection that comes back: opened when first needed, dropped when it fails."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from time import perf_counter
 from typing import Any, TypeVar
 
 import asyncpg
@@ -13,9 +14,13 @@ from forge.core.errors import (
     SchemaMissing,
     StatementRefused,
 )
+from forge.store.secured import as_secured, is_secured, secured_text
 from forge.store.statement import Statement
+from forge.store.tenant import become, become_in_transaction
 
 T = TypeVar("T")
+# Told of each statement how many seconds it took, and what it failed with if it did.
+Observer = Callable[[Statement[Any], float, ForgeError | None], None]
 
 # Forge's statements are written for one plan each, by index. A planner that met the tables while
 # they were empty, or estimates a list badly, would rather read all of a table that has since grown.
@@ -52,6 +57,9 @@ BUSY = (
     asyncpg.exceptions.LockNotAvailableError,
 )
 
+# What a handler's own statements may raise that goes away by itself.
+PASSING = (*BUSY, *(kind for kind in LOST if issubclass(kind, asyncpg.PostgresError)))
+
 
 class Link:
     """A connection for one purpose, used by one statement at a time."""
@@ -62,33 +70,52 @@ class Link:
         *,
         pooler: bool = False,
         timeout: float = 30,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._connect = connect
+        self._observers = observers
         self._pooler = pooler
         self._timeout = timeout
         self._connection: asyncpg.Connection[Any] | None = None
+        self._secured: bool | None = None
+        # For whom the session acts; None is everybody, as when it was opened.
+        self.tenant: int | None = None
         self._lock = asyncio.Lock()
 
-    async def run(self, statement: Statement[T]) -> T:
-        """Run one statement in a transaction of its own."""
+    async def run(self, statement: Statement[T], tenant: int | None = None) -> T:
+        """Run one statement in a transaction of its own, on behalf of a tenant or of everybody."""
         async with self._lock:
-            connection = await self._opened()
+            began = perf_counter()
             try:
-                if self._pooler:
-                    found = await _fetch_in_transaction(connection, statement, self._timeout)
-                else:
-                    found = await connection.fetch(
-                        statement.sql, *statement.args, timeout=self._timeout
-                    )
-            except LOST as error:
-                self._drop()
-                raise unavailable(error) from error
-            except asyncpg.PostgresError as error:
-                raise refused(error) from error
-            except BaseException:
-                self._drop()
+                found = await self._fetch(statement, tenant)
+            except ForgeError as error:
+                self._tell(statement, perf_counter() - began, error)
                 raise
+            self._tell(statement, perf_counter() - began, None)
             return statement.read(found)
+
+    async def _fetch(self, statement: Statement[Any], tenant: int | None) -> Any:
+        connection = await self._opened()
+        try:
+            if secured_text(statement.sql) is not None and await self._is_secured(connection):
+                statement = as_secured(statement)
+            if self._pooler:
+                return await _fetch_in_transaction(connection, statement, self._timeout, tenant)
+            if tenant != self.tenant:
+                await self._become(connection, tenant)
+            return await connection.fetch(statement.sql, *statement.args, timeout=self._timeout)
+        except LOST as error:
+            self._drop()
+            raise unavailable(error) from error
+        except asyncpg.PostgresError as error:
+            raise refused(error) from error
+        except BaseException:
+            self._drop()
+            raise
+
+    def _tell(self, statement: Statement[Any], seconds: float, error: ForgeError | None) -> None:
+        for observer in self._observers:
+            observer(statement, seconds, error)
 
     @asynccontextmanager
     async def lend(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
@@ -96,6 +123,8 @@ class Link:
         async with self._lock:
             connection = await self._opened()
             try:
+                if self.tenant is not None:
+                    await self._become(connection, None)
                 yield connection
             except asyncpg.PostgresError as error:
                 raise (unavailable if isinstance(error, LOST) else refused)(error) from error
@@ -108,6 +137,20 @@ class Link:
                 if connection.is_closed() or connection.is_in_transaction():
                     self._drop()
 
+    async def _become(self, connection: "asyncpg.Connection[Any]", tenant: int | None) -> None:
+        try:
+            await become(connection, tenant, self._timeout)
+        except BaseException:
+            # For whom it acts is not known, and nobody may find out by using it.
+            self._drop()
+            raise
+        self.tenant = tenant
+
+    async def _is_secured(self, connection: "asyncpg.Connection[Any]") -> bool:
+        if self._secured is None:
+            self._secured = await is_secured(connection)
+        return self._secured
+
     async def _opened(self) -> "asyncpg.Connection[Any]":
         connection = self._connection
         if connection is None or connection.is_closed():
@@ -117,6 +160,7 @@ class Link:
     async def _open(self) -> "asyncpg.Connection[Any]":
         try:
             self._connection = await self._connect()
+            self._secured = self.tenant = None
         except (*LOST, asyncpg.PostgresError) as error:
             raise unavailable(error) from error
         return self._connection
@@ -142,9 +186,13 @@ async def planned_transaction(connection: "asyncpg.Connection[Any]") -> AsyncIte
 
 
 async def _fetch_in_transaction(
-    connection: "asyncpg.Connection[Any]", statement: Statement[Any], timeout: float
+    connection: "asyncpg.Connection[Any]",
+    statement: Statement[Any],
+    timeout: float,
+    tenant: int | None,
 ) -> Any:
     async with asyncio.timeout(timeout), planned_transaction(connection):
+        await become_in_transaction(connection, tenant)
         return await connection.fetch(statement.sql, *statement.args)
 
 

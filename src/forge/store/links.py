@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Links:
-    """A pool for statements that leave no session state behind, so that nothing need be reset.
+    """A pool for statements that leave no state behind but the tenant, of which each link knows.
 
     asyncpg's own pool starts a task and a trip for each release, which costs as much as the
     statement itself when that only inserts a row.
@@ -31,18 +31,18 @@ class Links:
         self._made = 0
         self._waiting: deque[asyncio.Future[Link]] = deque()
 
-    async def run(self, statement: Statement[T]) -> T:
-        """Run one statement in a transaction of its own."""
-        link = self._idle.pop() if self._idle else await self._wait()
+    async def run(self, statement: Statement[T], tenant: int | None = None) -> T:
+        """Run one statement in a transaction of its own, on behalf of a tenant or of everybody."""
+        link = self._take(tenant) if self._idle else await self._wait()
         try:
-            return await link.run(statement)
+            return await link.run(statement, tenant)
         finally:
             self._give_back(link)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
         """Borrow a connection for more than one statement."""
-        link = self._idle.pop() if self._idle else await self._wait()
+        link = self._take(None) if self._idle else await self._wait()
         try:
             async with link.lend() as connection:
                 yield connection
@@ -54,6 +54,13 @@ class Links:
         for link in idle:
             await link.close()
         self._made -= len(idle)
+
+    def _take(self, tenant: int | None) -> Link:
+        """Take the link last used of those that act for the tenant already, or of all."""
+        for place in range(len(self._idle) - 1, -1, -1):
+            if self._idle[place].tenant == tenant:
+                return self._idle.pop(place)
+        return self._idle.pop()
 
     async def _wait(self) -> Link:
         if self._made < self._size:

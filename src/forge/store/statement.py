@@ -23,7 +23,17 @@ class Statement(Generic[T_co]):
 @cache
 def load(name: str) -> str:
     """Return the text of `sql/<name>.sql`."""
-    return files("forge").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+    text = files("forge").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+    _NAMES[text] = name
+    return text
+
+
+def name_of(statement: Statement[Any]) -> str:
+    """Return the name of a statement's file, such as `jobs/claim`."""
+    return _NAMES.get(statement.sql, "other")
+
+
+_NAMES: dict[str, str] = {}
 
 
 def rows(found: Rows) -> Rows:

@@ -19,6 +19,7 @@ class Registration(NamedTuple):
     queues: list[str] | None
     job_types: list[str]
     max_concurrent: int
+    schedule_types: Sequence[str] = ()
 
 
 class Beat(NamedTuple):
@@ -27,6 +28,8 @@ class Beat(NamedTuple):
     is_current: bool
     dead: list[UUID]
     peers: list[UUID]
+    # The database's time, in seconds since the epoch.
+    now: float
 
 
 def register(worker: Registration) -> Statement[list[UUID]]:
@@ -48,10 +51,14 @@ def bury(workers: Sequence[UUID], silent_for: float) -> Statement[list[UUID]]:
     return Statement(load("workers/bury"), (workers, silent_for), ids)
 
 
+def first(dead_after: float) -> Statement[list[UUID]]:
+    return Statement(load("workers/first"), (dead_after,), ids)
+
+
 def listed() -> Statement[Rows]:
     return Statement(load("workers/list"), (), rows)
 
 
 def _beat(found: Rows) -> Beat:
     row = found[0]
-    return Beat(row["is_current"], row["dead"], row["peers"])
+    return Beat(row["is_current"], row["dead"], row["peers"], row["now"])

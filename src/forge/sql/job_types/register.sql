@@ -1,19 +1,23 @@
 -- Make types known to every process that dispatches. Lists, one entry a type.
 insert into forge_job_types
-    (name, queue, priority, max_attempts, timeout, worker_capability, category, requires, idempotent,
-     dead_letter, isolation, retry, input_schema, output_schema)
+    (name, queue, priority, max_attempts, timeout, worker_capability, category, requires,
+     allow_sensitive, idempotent, dead_letter, isolation, retry, input_schema, output_schema)
 select name, queue, priority, max_attempts, timeout, worker_capability, category,
-       string_to_array(requires, ' '), idempotent, dead_letter, isolation, retry::jsonb,
+       string_to_array(requires, ' '),
+       array(select jsonb_array_elements_text(allow_sensitive::jsonb)), idempotent, dead_letter,
+       isolation, retry::jsonb,
        input_schema::jsonb, output_schema::jsonb
 from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::interval[], $6::text[], $7::text[],
-            $8::text[], $9::text[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[])
+            $8::text[], $9::text[], $10::text[], $11::boolean[], $12::text[], $13::text[], $14::text[],
+            $15::text[])
     as type (name, queue, priority, max_attempts, timeout, worker_capability, category, requires,
-             idempotent, dead_letter, isolation, retry, input_schema, output_schema)
+             allow_sensitive, idempotent, dead_letter, isolation, retry, input_schema, output_schema)
 order by name
 on conflict (name) do update
 set queue = excluded.queue, priority = excluded.priority, max_attempts = excluded.max_attempts,
     timeout = excluded.timeout, worker_capability = excluded.worker_capability,
-    category = excluded.category, requires = excluded.requires, idempotent = excluded.idempotent,
+    category = excluded.category, requires = excluded.requires,
+    allow_sensitive = excluded.allow_sensitive, idempotent = excluded.idempotent,
     dead_letter = excluded.dead_letter, isolation = excluded.isolation, retry = excluded.retry,
     input_schema = excluded.input_schema, output_schema = excluded.output_schema, updated_at = now()
 returning name;

@@ -12,7 +12,7 @@ with chosen as materialized (
       and (scheduled_at, id) > ($2, $3)
       and scheduled_at <= now()
       and exists (select from forge_workers where id = $6 and incarnation = $7)
-    order by scheduled_at, id
+    order by /* secured: forge_lane(job_type, queue, worker_capability, priority), */ scheduled_at, id
     limit $4
     for update skip locked
 )

@@ -17,7 +17,7 @@ with lanes as materialized (
               and forge_lane(job_type, queue, worker_capability, priority) = lanes.lane
               and (scheduled_at, id) > (lanes.after_at, lanes.after_id)
               and scheduled_at <= now()
-            order by scheduled_at, id
+            order by /* secured: forge_lane(job_type, queue, worker_capability, priority), */ scheduled_at, id
             limit $4) as waiting
         order by waiting.scheduled_at, waiting.id
         limit $4) as heads
@@ -32,7 +32,7 @@ with lanes as materialized (
           and forge_lane(job_type, queue, worker_capability, priority) = shares.lane
           and (scheduled_at, id) > (shares.after_at, shares.after_id)
           and scheduled_at <= now()
-        order by scheduled_at, id
+        order by /* secured: forge_lane(job_type, queue, worker_capability, priority), */ scheduled_at, id
         limit shares.share
         for update skip locked) as taken
 )

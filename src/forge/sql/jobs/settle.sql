@@ -4,14 +4,14 @@
 -- $1 ids, $2 leases, $3 the statuses they may be in, $4 the status to give, $5 seconds until they
 -- may run again, $6 attempts given back, $7 crashes, $8 lone crashes, $9 error classes,
 -- $10 exception names, $11 messages, $12 traces, $13 what the record calls it (null: no record),
--- $14 fingerprints.
+-- $14 fingerprints, $15 places in the code.
 -- Returns the ids that were accepted.
 with acks as materialized (
     select * from unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::float8[], $6::integer[],
                          $7::integer[], $8::integer[], $9::text[], $10::text[], $11::text[], $12::text[],
-                         $13::text[], $14::text[])
+                         $13::text[], $14::text[], $15::text[])
         as ack (id, lease, allowed, status, delay, given_back, crashes, lone_crashes, error_class,
-                exception, message, trace, outcome, fingerprint)
+                exception, message, trace, outcome, fingerprint, place)
 ), settled as (
     update forge_jobs as job
     set status = ack.status,
@@ -26,7 +26,7 @@ with acks as materialized (
     from acks as ack
     where job.id = ack.id and job.lease = ack.lease and job.status = any (string_to_array(ack.allowed, ' '))
     returning job.*, ack.given_back, ack.outcome, ack.exception, ack.message, ack.trace, ack.fingerprint,
-        ack.error_class as own_error_class
+        ack.place, ack.error_class as own_error_class
 ), recorded as (
     insert into forge_attempts
         (job_id, lease, attempt, tenant_id, worker_id, outcome, error_class, exception, error, trace, started_at)
@@ -38,11 +38,11 @@ with acks as materialized (
 ), buried as (
     insert into forge_dead_letters
         (job_id, job_type, category, queue, priority, tenant_id, correlation_id, idempotency_key, payload,
-         payload_version, error_class, exception, error_message, fingerprint, attempt_count, crashes,
+         payload_version, error_class, exception, error_message, fingerprint, place, attempt_count, crashes,
          original_created_at, original_scheduled_at, attempts)
     select id, job_type, category, queue, priority, tenant_id, correlation_id, idempotency_key, input,
-           payload_version, error_class, exception, last_error, fingerprint, attempts, crashes,
-           created_at, scheduled_at,
+           payload_version, own_error_class, exception, last_error, fingerprint, place,
+           attempts, crashes, created_at, scheduled_at,
            (select coalesce(jsonb_agg(jsonb_build_object(
                        'attempt', past.attempt, 'outcome', past.outcome, 'error_class', past.error_class,
                        'exception', past.exception, 'error', past.error,

@@ -14,9 +14,39 @@ on forge_jobs to forge_api;
 -- jobs/dispatch_once updates a known key with itself to find its job
 grant insert, update (job_id) on forge_idempotency_keys to forge_api;
 grant insert on forge_audit_events, forge_outbox to forge_api;
+-- schedules/ensure, enable, lock and run_now are the API's, so that a mutation can subscribe somebody
+-- and see to the schedule in one transaction; runs are not
+grant insert
+    (id, type, key, tenant_id, payload, next_run_at, tick_at, every, cron, tz, missed, jitter, priority,
+     worker_capability, timeout),
+update
+    (enabled, next_run_at, tick_at, updated_at, payload, every, cron, tz, missed, jitter, priority,
+     worker_capability, timeout)
+on forge_schedules to forge_api;
+-- review of dead letters is the API's; the letters themselves and their counts are not
+grant select on forge_dead_letter_counts to forge_api;
+grant update (status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload)
+on forge_dead_letters to forge_api;
 grant usage on sequence forge_audit_events_id_seq, forge_outbox_id_seq to forge_api;
 
 grant execute on function
     forge_uuidv7, forge_lane, forge_check_name, forge_check_moment, forge_check_priority,
-    forge_idempotency_key, forge_dispatch
+    forge_idempotency_key, forge_dispatch, forge_current_tenant, forge_retry_key, forge_squashed,
+    forge_agreed, forge_check_sensitive, forge_ruled_payload, forge_job_estimates
 to forge_api;
+
+-- No request may keep the database busy for longer; somebody with a reason sets another limit.
+do $$
+begin
+    if not exists (
+        select from pg_db_role_setting
+        where setdatabase = (select oid from pg_database where datname = current_database())
+          and setrole = 'forge_api'::regrole
+    ) then
+        execute format('alter role forge_api in database %I set statement_timeout = %L', current_database(), '30s');
+    end if;
+exception
+    when insufficient_privilege then
+        raise notice 'forge_api has no statement_timeout: that is for whoever made the role';
+end
+$$;

@@ -4,11 +4,29 @@ grant select, insert, update, delete on
     forge_audit_events, forge_schedules, forge_workers, forge_outbox
 to forge_worker;
 grant select on forge_migrations to forge_worker;
+grant select, insert, update, delete on forge_dead_letter_counts to forge_worker;
+
+-- Tenants are the API's concern: with a policy that is always true a worker's statements are planned
+-- as if there were none.
+do $$
+declare
+    name text;
+begin
+    foreach name in array array['forge_jobs', 'forge_idempotency_keys', 'forge_attempts', 'forge_dead_letters',
+                                'forge_dead_letter_counts', 'forge_audit_events', 'forge_schedules',
+                                'forge_outbox'] loop
+        if not exists (select from pg_policy where polname = 'forge_worker' and polrelid = name::regclass) then
+            execute format('create policy forge_worker on %I to forge_worker using (true)', name);
+        end if;
+    end loop;
+end
+$$;
 grant usage on sequence
     forge_audit_events_id_seq, forge_outbox_id_seq, forge_dead_letters_dlq_id_seq
 to forge_worker;
 
 grant execute on function
     forge_uuidv7, forge_lane, forge_check_name, forge_check_moment, forge_check_priority,
-    forge_idempotency_key, forge_dispatch
+    forge_idempotency_key, forge_dispatch, forge_current_tenant, forge_retry_key, forge_squashed,
+    forge_agreed, forge_check_sensitive, forge_ruled_payload, forge_job_estimates
 to forge_worker;

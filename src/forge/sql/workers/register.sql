@@ -1,10 +1,12 @@
 -- A worker begins. One that carries the id of an earlier life takes its place.
 insert into forge_workers as known
-    (id, incarnation, hostname, pid, version, capabilities, queues, job_types, max_concurrent)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    (id, incarnation, hostname, pid, version, capabilities, queues, job_types, max_concurrent,
+     schedule_types)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 on conflict (id) do update
 set incarnation = excluded.incarnation, hostname = excluded.hostname, pid = excluded.pid,
     version = excluded.version, capabilities = excluded.capabilities, queues = excluded.queues,
-    job_types = excluded.job_types, max_concurrent = excluded.max_concurrent, running = 0,
-    draining = false, started_at = now(), last_heartbeat = now()
+    job_types = excluded.job_types, max_concurrent = excluded.max_concurrent,
+    schedule_types = excluded.schedule_types, running = 0, draining = false, started_at = now(),
+    last_heartbeat = now()
 returning id;

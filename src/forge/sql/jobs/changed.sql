@@ -1,0 +1,8 @@
+-- Those of the watched jobs that are not as they were last seen, and those that are gone.
+-- $1 ids, $2 for each the version that was seen, or null to see it whatever it is. The version of
+-- a row is the transaction that wrote it, so what is changed by hand is found as well.
+-- Returns watched_id, version (null when the job is gone), and all of the job.
+select seen.id as watched_id, job.xmin as version, job.*
+from unnest($1::uuid[], $2::xid[]) as seen (id, version)
+left join forge_jobs as job on job.id = seen.id
+where job.id is null or job.xmin is distinct from seen.version;

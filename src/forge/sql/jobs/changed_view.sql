@@ -1,0 +1,32 @@
+-- The same as jobs/changed, with no more of a job than whoever may only follow it is shown, the
+-- tenant by which that is decided, and what tells its secrets: the input, where anything was said or
+-- returned that may quote it, and what its type allows.
+-- $1 ids, $2 for each the version that was seen, or null to see it whatever it is.
+-- Returns watched_id, version (null when the job is gone), and the columns of the view.
+select
+    seen.id as watched_id,
+    job.xmin as version,
+    job.tenant_id,
+    job.id,
+    job.job_type,
+    job.status,
+    job.attempts,
+    job.max_attempts,
+    job.progress_percent,
+    job.progress_message,
+    job.last_error,
+    job.created_at,
+    job.scheduled_at,
+    job.started_at,
+    job.completed_at,
+    job.failed_at,
+    job.output,
+    case
+        when job.progress_message is not null or job.last_error is not null or job.output is not null
+        then job.input
+    end as input,
+    kind.allow_sensitive
+from unnest($1::uuid[], $2::xid[]) as seen (id, version)
+left join forge_jobs as job on job.id = seen.id
+left join forge_job_types as kind on kind.name = job.job_type
+where job.id is null or job.xmin is distinct from seen.version;

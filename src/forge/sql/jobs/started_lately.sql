@@ -1,0 +1,28 @@
+-- How many seconds ago jobs of the same lane were last started, the latest first.
+-- $1 a job, $2 how many jobs to look at: those that were made just before the ones at the head of
+-- its lane, for they were started last.
+with job as (
+    select *, forge_lane(job_type, queue, worker_capability, priority) as lane
+    from forge_jobs where id = $1
+), head as (
+    select max(waiting.id::text)::uuid as id
+    from job
+    cross join lateral (
+        select id
+        from forge_jobs
+        where status in ('pending', 'retry')
+          and forge_lane(job_type, queue, worker_capability, priority) = job.lane
+        order by scheduled_at, id
+        limit 10) as waiting
+)
+select greatest(extract(epoch from clock_timestamp() - lately.started_at), 0)::float8 as ago
+from job, head
+cross join lateral (
+    select *
+    from forge_jobs
+    where id < head.id
+    order by id desc
+    limit $2::bigint) as lately
+where lately.started_at is not null
+  and forge_lane(lately.job_type, lately.queue, lately.worker_capability, lately.priority) = job.lane
+order by lately.started_at desc;

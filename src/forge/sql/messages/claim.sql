@@ -1,0 +1,45 @@
+-- pending, retry -> running; claimed, running -> running under a new lease where the owner is dead:
+-- claim the jobs that messages name, in one update. What is final is never claimed. A job whose owner
+-- died is rescued and claimed in one: what ran counts as crashed, and its attempt is given back.
+-- $1 ids, $2 the worker, $3 its incarnation, $4 its job types, $5 its queues (null: all),
+-- $6 its capabilities, $7 seconds of silence after which an owner is dead (null: this worker has not
+-- been heard of long enough itself to judge), $8 the locked_timeout, for owners that nobody knows.
+-- Returns the jobs that are this worker's now, as jobs/claim_across does.
+with named as materialized (
+    select ctid as place, status, lease, attempts, tenant_id, worker_id, started_at, id
+    from forge_jobs as job
+    where id = any ($1::uuid[])
+      and (status in ('pending', 'retry') and scheduled_at <= now()
+           or status in ('claimed', 'running') and coalesce(
+               (select coalesce(owner.last_heartbeat <= now() - make_interval(secs => $7), false)
+                from forge_workers as owner
+                where owner.id = job.worker_id),
+               greatest(last_heartbeat, claimed_at) <= now() - make_interval(secs => $8)))
+      and job_type = any ($4::text[])
+      and ($5::text[] is null or queue = any ($5))
+      and (worker_capability is null or worker_capability = any ($6::text[]))
+      and exists (select from forge_workers where id = $2 and incarnation = $3)
+    for update skip locked
+), claimed as (
+    update forge_jobs as job
+    set status = 'running', worker_id = $2, lease = job.lease + 1,
+        attempts = job.attempts + (named.status in ('pending', 'retry'))::integer,
+        crashes = job.crashes + (named.status = 'running')::integer,
+        claimed_at = now(), started_at = now(),
+        last_heartbeat = null, progress_percent = 0, progress_message = null
+    from named
+    where job.ctid = named.place
+    returning job.*
+), told as (
+    delete from forge_outbox where job_id = any (array(select id from claimed))
+), lost as (
+    insert into forge_attempts (job_id, lease, attempt, tenant_id, worker_id, outcome, error, started_at)
+    select id, lease, attempts, tenant_id, worker_id, 'lost', 'the worker died while it ran this job', started_at
+    from named
+    where status = 'running'
+    on conflict do nothing
+)
+select id, lease, input, attempts, max_attempts, date_part('epoch', scheduled_at), crashes, lone_crashes, timeout,
+    expires_at < now() as expired, tenant_id, correlation_id, auth, checkpoint, traceparent,
+    category, job_type, queue, worker_capability, priority
+from claimed;

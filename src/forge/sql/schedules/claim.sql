@@ -1,0 +1,45 @@
+-- Give one worker the schedules that are due, of several lanes of one urgency, the oldest first
+-- among them all: first see how many of the wanted ones stand at the head of each lane, then take
+-- that many from each.
+-- $1 lanes, $2 and $3 the place in each after which to look, $4 how many, $5 the worker, $6 its
+-- incarnation.
+-- Returns no row when nothing is due, or when the worker was replaced by a later one.
+with lanes as materialized (
+    select *
+    from unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) as lanes (lane, after_at, after_id)
+    where exists (select from forge_workers where id = $5 and incarnation = $6)
+), shares as materialized (
+    select lane, after_at, after_id, count(*) as share
+    from (
+        select lanes.*
+        from lanes
+        cross join lateral (
+            select next_run_at, id
+            from forge_schedules
+            where enabled and running_since is null
+              and forge_lane(type, '', worker_capability, priority) = lanes.lane
+              and (next_run_at, id) > (lanes.after_at, lanes.after_id)
+              and next_run_at <= now()
+            order by /* secured: forge_lane(type, '', worker_capability, priority), */ next_run_at, id
+            limit $4) as waiting
+        order by waiting.next_run_at, waiting.id
+        limit $4) as heads
+    group by lane, after_at, after_id
+), chosen as materialized (
+    select taken.place
+    from shares
+    cross join lateral (
+        select ctid as place
+        from forge_schedules
+        where enabled and running_since is null
+          and forge_lane(type, '', worker_capability, priority) = shares.lane
+          and (next_run_at, id) > (shares.after_at, shares.after_id)
+          and next_run_at <= now()
+        order by /* secured: forge_lane(type, '', worker_capability, priority), */ next_run_at, id
+        limit shares.share
+        for update skip locked) as taken
+)
+update forge_schedules
+set running_since = now(), worker_id = $5, lease = lease + 1, last_heartbeat = null
+where ctid = any (array(select place from chosen))
+returning *;

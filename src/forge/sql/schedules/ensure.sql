@@ -1,0 +1,43 @@
+-- See to it that a schedule is there and enabled. One that is there keeps its time, unless its rule
+-- changes or it has none, and changes only in what is named in $17; it is always written, so that
+-- whoever decides whether it is still wanted (schedules/lock) waits for us or we for them.
+-- $1 an id for it, $2 type, $3 key, $4 tenant, $5 payload, $6 when to run first (null: now), $7 the
+-- tick that this stands for, $8 every, $9 cron, $10 time zone, $11 missed, $12 jitter, $13 priority,
+-- $14 capability, $15 timeout, $16 whether one that is disabled is enabled, $17 what was asked for:
+-- 'rule', 'payload', 'missed' and so on.
+insert into forge_schedules as known
+    (id, type, key, tenant_id, payload, next_run_at, tick_at, every, cron, tz, missed, jitter,
+     priority, worker_capability, timeout)
+values ($1, $2, $3, $4, $5, coalesce($6, now()), $7, $8, $9, $10, $11, $12, $13, $14, $15)
+on conflict on constraint forge_schedules_once do update
+set enabled = known.enabled or $16,
+    next_run_at = case
+        when known.next_run_at is null
+             or 'rule' = any ($17::text[])
+                and (known.every, known.cron, known.tz)
+                    is distinct from (excluded.every, excluded.cron, excluded.tz)
+        then excluded.next_run_at
+        -- what came while it was disabled was not missed
+        when not known.enabled and $16 and known.missed <> 'once'
+        then greatest(known.next_run_at, now())
+        else known.next_run_at end,
+    tick_at = case
+        when known.next_run_at is null
+             or 'rule' = any ($17::text[])
+                and (known.every, known.cron, known.tz)
+                    is distinct from (excluded.every, excluded.cron, excluded.tz)
+        then excluded.tick_at
+        when not known.enabled and $16 and known.missed <> 'once' then null
+        else known.tick_at end,
+    every = case when 'rule' = any ($17) then excluded.every else known.every end,
+    cron = case when 'rule' = any ($17) then excluded.cron else known.cron end,
+    tz = case when 'rule' = any ($17) then excluded.tz else known.tz end,
+    payload = case when 'payload' = any ($17) then excluded.payload else known.payload end,
+    missed = case when 'missed' = any ($17) then excluded.missed else known.missed end,
+    jitter = case when 'jitter' = any ($17) then excluded.jitter else known.jitter end,
+    priority = case when 'priority' = any ($17) then excluded.priority else known.priority end,
+    worker_capability = case when 'worker_capability' = any ($17) then excluded.worker_capability
+                             else known.worker_capability end,
+    timeout = case when 'timeout' = any ($17) then excluded.timeout else known.timeout end,
+    updated_at = now()
+returning *;

@@ -1,0 +1,9 @@
+-- Schedules, the newest first. $1 type, $2 whether enabled, $3 tenant (nulls: any), $4 those before
+-- this one, $5 how many.
+select * from forge_schedules
+where ($1::text is null or type = $1)
+  and ($2::boolean is null or enabled = $2)
+  and ($3::bigint is null or tenant_id = $3)
+  and ($4::uuid is null or id < $4)
+order by id desc
+limit $5;

@@ -1,0 +1,7 @@
+-- Give schedules back that their worker does not run after all, for leases that still hold.
+-- $1 ids, $2 leases.
+update forge_schedules as schedule
+set running_since = null, updated_at = now()
+from unnest($1::uuid[], $2::bigint[]) as ack (id, lease)
+where schedule.id = ack.id and schedule.lease = ack.lease
+returning schedule.id;

@@ -1,0 +1,6 @@
+-- Make an enabled schedule due at once, out of turn: its next tick stays. One that runs is run once
+-- more. $1 the schedule, $2 only if it is this tenant's (null: anyone's).
+update forge_schedules
+set next_run_at = now(), tick_at = coalesce(tick_at, next_run_at), updated_at = now()
+where id = $1 and enabled and ($2::bigint is null or tenant_id = $2)
+returning *;

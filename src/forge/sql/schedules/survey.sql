@@ -1,0 +1,24 @@
+-- Where schedules stand: each lane that has one to run, with the time until its first is due.
+-- As jobs/survey: one step of an index per lane.
+with recursive lanes as (
+    (select forge_lane(type, '', worker_capability, priority) as lane,
+            type, worker_capability, next_run_at
+     from forge_schedules
+     where enabled and running_since is null and next_run_at is not null
+     order by forge_lane(type, '', worker_capability, priority), next_run_at, id
+     limit 1)
+    union all
+    select next.*
+    from lanes
+    cross join lateral (
+        select forge_lane(type, '', worker_capability, priority) as lane,
+               type, worker_capability, next_run_at
+        from forge_schedules
+        where enabled and running_since is null and next_run_at is not null
+          and forge_lane(type, '', worker_capability, priority) > lanes.lane
+        order by forge_lane(type, '', worker_capability, priority), next_run_at, id
+        limit 1) as next
+)
+select lane, type as job_type, '' as queue, worker_capability,
+       greatest(extract(epoch from next_run_at - now()), 0)::float8 as due_in
+from lanes;

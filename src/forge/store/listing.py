@@ -1,0 +1,95 @@
+"""Pages of forge_jobs and counts of it: each looks at a bounded number of rows."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from forge.store.statement import Rows, Statement, load, rows
+
+# How many rows a page may look at, and how long, before it pauses and says so.
+WINDOW = 20_000
+SECONDS = 2.0
+# How much JSON a page may hold before it is cut short.
+MOST_BYTES = 4_000_000
+
+
+class Wanted(NamedTuple):
+    """Which jobs are asked for; None means any."""
+
+    before: UUID
+    from_id: UUID
+    statuses: Sequence[str] | None = None
+    job_type: str | None = None
+    queue: str | None = None
+    priority: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    pattern: str | None = None
+    category: str | None = None
+    correlation_id: UUID | None = None
+
+    def as_args(self, *limits: float) -> tuple[Any, ...]:
+        """Return the parameters of jobs/page and its like: what came later stands at the end."""
+        *first, category, correlation_id = self
+        return (*first, *limits, category, correlation_id)
+
+
+def page(wanted: Wanted, limit: int) -> Statement[Rows]:
+    return Statement(load("jobs/page"), wanted.as_args(WINDOW, limit, MOST_BYTES, SECONDS), rows)
+
+
+def page_of_tenant(wanted: Wanted, limit: int, tenant: int) -> Statement[Rows]:
+    args = wanted.as_args(WINDOW, limit, MOST_BYTES, SECONDS, tenant)
+    return Statement(load("jobs/page_of_tenant"), args, rows)
+
+
+def page_ended(wanted: Wanted, limit: int) -> Statement[Rows]:
+    """Pages of the statuses failed, dead_letter and cancelled, which have an index of their own."""
+    args = wanted.as_args(WINDOW, limit, MOST_BYTES, SECONDS)
+    return Statement(load("jobs/page_ended"), args, rows)
+
+
+def page_live(wanted: Wanted, limit: int, tenant: int | None) -> Statement[Rows]:
+    """Pages of jobs that are not final, where there are no more than WINDOW of them."""
+    asked = (*wanted[:8], WINDOW, limit, MOST_BYTES, tenant)
+    args = (*asked, wanted.category, wanted.correlation_id)
+    return Statement(load("jobs/page_live"), args, rows)
+
+
+class Matching(NamedTuple):
+    """How many jobs match, and how many were looked at."""
+
+    matching: int
+    looked_at: int
+
+
+def count_matching(wanted: Wanted, look_at: int, tenant: int | None) -> Statement[Matching]:
+    """Count by what jobs are; when they were made and what they hold is not looked at."""
+    what = (wanted.job_type, wanted.priority, wanted.category, wanted.correlation_id)
+    args: tuple[Any, ...] = (look_at, wanted.statuses, *what)
+    if tenant is None:
+        return Statement(load("jobs/count_matching"), args, _matching)
+    return Statement(load("jobs/count_matching_of_tenant"), (*args, tenant), _matching)
+
+
+def count_newest(look_at: int, tenant: int | None) -> Statement[Rows]:
+    if tenant is None:
+        return Statement(load("jobs/count_newest"), (look_at,), rows)
+    return Statement(load("jobs/count_newest_of_tenant"), (look_at, tenant), rows)
+
+
+def count_live(look_at: int) -> Statement[Rows]:
+    return Statement(load("jobs/count_live"), (look_at,), rows)
+
+
+def count_ended(look_at: int) -> Statement[Rows]:
+    return Statement(load("jobs/count_ended"), (look_at,), rows)
+
+
+def count_sample(blocks: int) -> Statement[Rows]:
+    return Statement(load("jobs/count_sample"), (float(blocks),), rows)
+
+
+def _matching(found: Rows) -> Matching:
+    return Matching(*found[0].values())

@@ -1,0 +1,130 @@
+"""One transaction for a mutation: committed whole, or rolled back whatever ends it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Literal
+
+import asyncpg
+
+from forge.core.errors import ForgeError
+from forge.store.database import Database
+from forge.store.link import BUSY, LOST, refused, unavailable
+from forge.store.statement import Statement, load, nothing
+from forge.store.tenant import become_in_transaction
+
+Isolation = Literal["read_committed", "repeatable_read", "serializable"]
+ISOLATIONS: tuple[Isolation, ...] = ("read_committed", "repeatable_read", "serializable")
+
+# How long a server that may be gone is waited for, in seconds.
+FOR_ROLLBACK = 2
+FOR_COMMIT = 30
+
+
+@asynccontextmanager
+async def transaction(
+    database: Database, isolation: Isolation, tenant: int | None = None
+) -> AsyncIterator["asyncpg.Connection[Any]"]:
+    """Hold a connection of the handlers' pool and a transaction on it, on behalf of a tenant."""
+    pool = await database.users()
+    try:
+        conn = await pool.acquire(timeout=database.connect_timeout)
+    except (*LOST, asyncpg.PostgresError) as error:
+        raise unavailable(error) from error
+    try:
+        async with _whole(conn, isolation, database):
+            await become_in_transaction(conn, tenant, FOR_COMMIT)
+            yield conn
+    except ForgeError:
+        raise
+    except asyncpg.PostgresError as error:
+        if isinstance(error, LOST):
+            raise unavailable(error) from error
+        raise
+    except LOST as error:
+        # The borrower may have raised one of these on its own account.
+        if _is_closed(conn):
+            raise unavailable(error) from error
+        raise
+    finally:
+        await pool.release(conn, timeout=FOR_ROLLBACK)
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Whether the same transaction may well succeed when it is run again."""
+    conflicts = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+    return isinstance(error, conflicts)
+
+
+def busy(error: Exception) -> Exception:
+    """Return what the caller is to be told of an error that another time may not bring."""
+    return refused(error) if isinstance(error, BUSY) else error
+
+
+@asynccontextmanager
+async def _whole(conn: Any, isolation: Isolation, database: Database) -> AsyncIterator[None]:
+    began = conn.transaction(isolation=isolation)
+    await began.start()
+    try:
+        yield
+        await _check(conn)
+    except BaseException:
+        await _surely(_undo(began, conn, database))
+        raise
+    try:
+        async with asyncio.timeout(FOR_COMMIT):
+            await began.commit()
+    except LOST:
+        _end(conn)
+        raise
+
+
+async def _check(conn: Any) -> None:
+    try:
+        await conn.execute(load("transaction/check"), timeout=FOR_COMMIT)
+    except asyncpg.InFailedSQLTransactionError as error:
+        raise ForgeError(
+            "a statement of the mutation failed and its error was caught, so that nothing can be "
+            "committed; wrap what may fail in `async with ctx.db.transaction():`"
+        ) from error
+
+
+async def _undo(began: Any, conn: Any, database: Database) -> None:
+    if _is_closed(conn):
+        return
+    session = conn.get_server_pid()
+    try:
+        async with asyncio.timeout(FOR_ROLLBACK):
+            await began.rollback()
+    except (*LOST, asyncpg.PostgresError):
+        _end(conn)
+        # Behind a pooler the id is not that of the session.
+        if not database.pooler:
+            with suppress(ForgeError):
+                await database.run(Statement(load("transaction/end"), (session,), nothing))
+
+
+async def _surely(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for the end of what has to be done, though whoever waits is cancelled once more."""
+    task = asyncio.create_task(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as again:
+            cancelled = again
+    task.result()
+    if cancelled is not None:
+        raise cancelled
+
+
+def _is_closed(conn: Any) -> bool:
+    try:
+        return bool(conn.is_closed())
+    except asyncpg.InterfaceError:
+        return True  # its pool has taken back what was lost
+
+
+def _end(conn: Any) -> None:
+    if not _is_closed(conn):
+        conn.terminate()
