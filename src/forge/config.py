@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
+from pydantic import BeforeValidator, PrivateAttr, ValidationInfo, field_validator
 
-from forge.config_source import read_settings
+from forge.config_section import Section
+from forge.config_server import AuthConfig, ServerConfig
+from forge.config_source import FILE_NAME, read_settings
+from forge.config_transport import TransportConfig
 from forge.config_values import (
     app_reference,
     database_url,
@@ -30,13 +33,7 @@ Size = Annotated[int, BeforeValidator(size)]
 Names = Annotated[tuple[str, ...], BeforeValidator(names)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=True
-    )
-
-
-class DatabaseConfig(_Section):
+class DatabaseConfig(Section):
     """Where PostgreSQL is; without a url the embedded one serves."""
 
     url: Annotated[str | None, BeforeValidator(database_url)] = None
@@ -50,13 +47,13 @@ class DatabaseConfig(_Section):
             yield name, without_password(value) if name == "url" else value
 
 
-class EmbeddedConfig(_Section):
+class EmbeddedConfig(Section):
     """The PostgreSQL that Forge starts itself."""
 
     folder: Path = Path(".forge")
 
 
-class WorkerConfig(_Section):
+class WorkerConfig(Section):
     """What a worker takes and how it stays alive."""
 
     id: UUID | None = None
@@ -71,6 +68,8 @@ class WorkerConfig(_Section):
     dead_after: Duration = timedelta(seconds=6)
     shutdown_grace: Duration = timedelta(seconds=30)
     crash_limit: Annotated[int, BeforeValidator(whole(1, 1000))] = 3
+    # Metrics have no password: beyond this machine they are shown only where somebody says so.
+    metrics_host: str = "127.0.0.1"
     metrics_port: Annotated[int | None, BeforeValidator(none_or("off", whole(0, 65_535)))] = 9090
     processes: Annotated[int, BeforeValidator(whole(1, 256))] = 1
 
@@ -86,7 +85,7 @@ class WorkerConfig(_Section):
         return dead_after
 
 
-class RetentionConfig(_Section):
+class RetentionConfig(Section):
     """How long finished things are kept; None keeps them for ever."""
 
     completed: DurationOrNever = timedelta(days=7)
@@ -95,14 +94,14 @@ class RetentionConfig(_Section):
     audit: DurationOrNever = None
 
 
-class PayloadConfig(_Section):
+class PayloadConfig(Section):
     """How large inputs and outputs may be, in bytes of JSON."""
 
     max_input: Size = 262_144
     max_output: Size = 1_048_576
 
 
-class Config(_Section):
+class Config(Section):
     """All settings, from forge.toml and the FORGE_* variables, which override the file."""
 
     app: Annotated[str | None, BeforeValidator(app_reference)] = None
@@ -111,16 +110,35 @@ class Config(_Section):
     worker: WorkerConfig = WorkerConfig()
     retention: RetentionConfig = RetentionConfig()
     payload: PayloadConfig = PayloadConfig()
+    server: ServerConfig = ServerConfig()
+    auth: AuthConfig = AuthConfig()
+    transport: TransportConfig = TransportConfig()
+    _file: Path | None = PrivateAttr(default=None)
 
     @classmethod
     def load(cls, path: Path | None = None, env: Mapping[str, str] = os.environ) -> Self:
         """Read the settings, or raise one ConfigError that names every fault."""
-        return read_settings(cls, path, env)
+        settings = read_settings(cls, path, env)
+        settings._file = Path(path or FILE_NAME).absolute()
+        return settings
+
+    @property
+    def file(self) -> Path | None:
+        """The file that the settings were read from, whether it exists or not."""
+        return self._file
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the settings are the same, wherever they were read."""
+        return isinstance(other, Config) and self.__dict__ == other.__dict__
 
     def to_redacted(self) -> dict[str, Any]:
         """Return the settings as plain values that are safe to print."""
         shown: dict[str, Any] = _written(self.model_dump())
         shown["database"]["url"] = without_password(self.database.url)
+        shown["server"]["database_url"] = without_password(self.server.database_url)
+        for section in (shown["auth"], shown["auth"]["jwt"] or {}):
+            if section.get("secret") is not None:
+                section["secret"] = "***"
         return shown
 
 
@@ -129,7 +147,7 @@ def _written(value: Any) -> Any:
         case dict():
             return {key: _written(inner) for key, inner in value.items()}
         case tuple():
-            return list(value)
+            return [_written(inner) for inner in value]
         case timedelta():
             return format_duration(value)
         case UUID() | Path():

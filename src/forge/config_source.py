@@ -2,10 +2,10 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -56,6 +56,7 @@ class _Found:
             for name, field in model.model_fields.items()
             if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
         }
+        self.model = model
         self.keys = [name for name in model.model_fields if name not in self.sections]
         self.values: dict[str, Any] = {}
         self.origins: dict[tuple[str, ...], str] = {}
@@ -87,33 +88,52 @@ class _Found:
                 self._put((key,), value, _variable(key))
         for section, keys in self.sections.items():
             prefix = _variable(section) + "_"
-            variables = [_variable(section, key) for key in keys]
+            variables = {_variable(*place): place for place in self._places(section, keys)}
             for variable in sorted(name for name in env if name.startswith(prefix)):
                 value = env[variable]
                 # An empty variable is how deployment files write "not set".
                 if not value or _is_service_link(variable.removeprefix(prefix), value):
                     continue
                 if variable in variables:
-                    self._put((section, keys[variables.index(variable)]), value, variable)
+                    self._put(variables[variable], value, variable)
                 else:
                     hint = _suggestion(variable, variables, f"[{section}]")
                     self.problems.append(f"{variable} is not a setting; {hint}")
 
+    def _places(self, section: str, keys: Iterable[str]) -> Iterator[tuple[str, ...]]:
+        """Name each setting of a section, and those of the tables in it; lists have no variable."""
+        for key in keys:
+            place = (section, key)
+            yield place
+            annotation = _model_at(self.model, (section,)).model_fields[key].annotation
+            if get_origin(annotation) is not tuple and _models_in(annotation):
+                yield from ((*place, inner) for inner in _model_at(self.model, place).model_fields)
+
     def explain(self, fault: ErrorDetails) -> str:
         """Say where a refused value came from, its key and what is allowed."""
-        place = tuple(str(step) for step in fault["loc"])[:2]
+        place = tuple(str(step) for step in fault["loc"])
+        if fault["type"] == "extra_forbidden":
+            return self._unknown_deeper(place)
         message = fault["msg"].replace("Input should be", "must be").removeprefix("Value error, ")
+        message = message.replace("Field required", "is missing; write it there too")
         # A default can be at fault through another key, which the message then names.
         named = re.findall(r"\w+", message)
         near = {origin for key, origin in self.origins.items() if key[-1] in named}
-        origin = self.origins.get(place) or ", ".join(sorted(near))
-        key = place[0] if len(place) == 1 else f"[{place[0]}] {place[1]}"
-        return f"{origin}: {key} {message}"
+        origin = self.origins.get(place) or self.origins.get(place[:2]) or ", ".join(sorted(near))
+        return f"{origin}: {_written(place)} {message}"
+
+    def _unknown_deeper(self, place: tuple[str, ...]) -> str:
+        """Name a key that does not exist in a table within a section."""
+        known = _model_at(self.model, place[:-1]).model_fields
+        hint = _suggestion(place[-1], known, _written(place).rpartition(" ")[0])
+        return f"{self.origins.get(place[:2])}: {_written(place)} is not a setting; {hint}"
 
     def _put(self, place: tuple[str, ...], value: Any, origin: str) -> None:
         at = self.values
         for section in place[:-1]:
             at = at.setdefault(section, {})
+            if not isinstance(at, dict):  # refused as it is, by what the model wants there
+                return
         at[place[-1]] = value
         self.origins[place] = origin
 
@@ -127,6 +147,33 @@ class _Found:
             if name in keys:
                 return f"{name} is not a setting here; move it below [{section}]"
         return f"{name} is not a setting; {_suggestion(name, self.keys, 'the top level')}"
+
+
+def _written(place: tuple[str, ...]) -> str:
+    """Write the place of a setting as a person finds it in the file."""
+    if place[-1].isdigit() and any(step.isdigit() for step in place[:-1]):
+        place = place[:-1]  # which one in a list of words is plain to see
+    *sections, key = place
+    if key.isdigit():
+        sections, key = list(place), ""
+    path = ".".join(step for step in sections if not step.isdigit())
+    number = next((f" number {int(step) + 1}" for step in sections if step.isdigit()), "")
+    bracketed = f"[[{path}]]{number}" if number else f"[{path}]"
+    return f"{bracketed} {key}".strip() if len(place) > 1 else place[0]
+
+
+def _model_at(model: type[BaseModel], place: tuple[str, ...]) -> type[BaseModel]:
+    """Return the model of the table at a place within another."""
+    for step in place:
+        if not step.isdigit():
+            model = _models_in(model.model_fields[step].annotation)[0]
+    return model
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for inner in get_args(annotation) for model in _models_in(inner)]
 
 
 def _variable(*names: str) -> str:

@@ -89,6 +89,24 @@ def app_reference(value: object) -> str | None:
     raise InvalidValue(f'must be "module:app", such as "shop.jobs:app", not {value!r}')
 
 
+def signing_secret(value: object) -> str | None:
+    """Take a secret to sign with, long enough that nobody guesses it."""
+    if value is None or (isinstance(value, str) and len(value) >= _SHORTEST_SECRET):
+        return value
+    raise InvalidValue(
+        f"must have {_SHORTEST_SECRET} characters or more; make one with "
+        "`python -c 'import secrets; print(secrets.token_urlsafe(32))'`"
+    )
+
+
+def sha256_hex(value: object) -> str:
+    """Take the SHA-256 of a token, in hex."""
+    if isinstance(value, str) and _SHA256.fullmatch(value):
+        return value.lower()
+    # The value is not repeated: it may be the token itself.
+    raise InvalidValue("must be the 64 hex digits that `forge token create` prints, not the token")
+
+
 def without_password(url: str | None) -> str | None:
     """Return a database URL that is safe to print."""
     if url is None:
@@ -108,5 +126,7 @@ _SIZE = re.compile(r"([0-9]{1,9}) ?(B|KB|MB|)", re.IGNORECASE)
 _BYTES = {"": 1, "B": 1, "KB": 1024, "MB": 1024**2}
 # PostgreSQL refuses a jsonb value whose parts come to 256 MB.
 _LARGEST_SIZE = 255 * _BYTES["MB"]
+_SHORTEST_SECRET = 32
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _DATABASE_URL = re.compile(r"postgres(ql)?://\S+")
 _APP = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
