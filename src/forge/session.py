@@ -1,11 +1,16 @@
 """What an app holds open in one event loop: its database, its wake-ups, what it follows."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+
+import httpx
 
 from forge.config import Config
 from forge.store.database import Database
 from forge.store.embedded import SharedServer, open_shared
 from forge.store.migrate import migrate
+from forge.telemetry.measured import Measured
+from forge.telemetry.outgoing import MeasuredClient
 from forge.waker import Waker
 from forge.watch import Watcher
 
@@ -14,8 +19,13 @@ class Session:
     """Opened when first used, closed with its app."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, config: Config, database_url: str | None
+        self,
+        loop: asyncio.AbstractEventLoop,
+        config: Config,
+        database_url: str | None,
+        measured: Measured,
     ) -> None:
+        self._measured = measured
         self.loop = loop
         self._config = config
         self._url = database_url
@@ -23,6 +33,8 @@ class Session:
         self._database: Database | None = None
         self._waker: Waker | None = None
         self._watcher: Watcher | None = None
+        self._http: httpx.AsyncClient | None = None
+        self._closing: list[Callable[[], Awaitable[None]]] = []
         self._opening = asyncio.Lock()
 
     async def database(self) -> Database:
@@ -51,7 +63,22 @@ class Session:
         self._watcher = self._watcher or Watcher(database)
         return self._watcher
 
+    def http(self) -> httpx.AsyncClient:
+        """Return the HTTP client that this loop's actions share."""
+        self._http = self._http or MeasuredClient(self._measured.call_meter)
+        return self._http
+
+    def on_close(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Have something closed before the database is."""
+        self._closing.append(close)
+
     async def close(self) -> None:
+        closing, self._closing = self._closing, []
+        for close in closing:
+            await close()
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
         if self._watcher is not None:
             await self._watcher.close()
         if self._waker is not None:
@@ -73,6 +100,7 @@ class Session:
             pool_size=settings.pool_size,
             pooler=settings.pooler,
             connect_timeout=settings.connect_timeout,
+            observers=self._measured.observers,
         )
         if self._server is not None:
             await migrate(database)
