@@ -41,6 +41,7 @@ class MakesJobs(Protocol):
         idempotent: Idempotent = False,
         category: str | None = None,
         requires: Sequence[str] = (),
+        allow_sensitive: Sequence[str] = (),
         dead_letter: bool = True,
         isolation: Isolation = "none",
     ) -> "MakesJobs": ...

@@ -3,19 +3,20 @@
 import inspect
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic.errors import PydanticUserError
+from pydantic import ValidationError
 
 from forge.core.duration import parse_duration
-from forge.core.errors import InvalidPayload, InvalidValue, NotRegistered
+from forge.core.errors import InvalidValue, NotRegistered
 from forge.core.key import check_idempotent
 from forge.core.payload import HARD_LIMIT, decode, encode
 from forge.core.retry import Retry, check_max_attempts
-from forge.core.typed_dict import readable
+from forge.core.rules import CATEGORIES as CATEGORIES
+from forge.core.rules import ENVELOPE, VERSION, check_category
+from forge.core.sensitive import check_allowed
 from forge.core.wish import Isolation, TypeDefaults, check_name, parse_priority
+from forge.signature import Handler, adapter_of, hint_of, misfit
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -27,20 +28,9 @@ if TYPE_CHECKING:
 
 In = TypeVar("In")
 Out = TypeVar("Out")
-Handler = Callable[..., Any]
 Idempotent = bool | str | Callable[[Any], str]
 Kind = Literal["async", "thread", "process"]
 
-CATEGORIES = (
-    "ingestion",
-    "sync",
-    "recurrence",
-    "orchestration",
-    "documents",
-    "notifications",
-    "export",
-    "maintenance",
-)
 DEFAULT_ATTEMPTS = 3
 CATEGORY_ATTEMPTS = 5
 
@@ -62,6 +52,7 @@ class JobDefinition(Generic[In, Out]):
         idempotent: Idempotent = False,
         category: str | None = None,
         requires: Sequence[str] = (),
+        allow_sensitive: Sequence[str] = (),
         dead_letter: bool = True,
         isolation: Isolation = "none",
     ) -> None:
@@ -80,13 +71,14 @@ class JobDefinition(Generic[In, Out]):
             priority=parse_priority(priority),
             max_attempts=_attempts(self.name, max_attempts, retry, category),
             worker_capability=_capability(worker_capability),
-            category=_category(category),
+            category=check_category(category),
             requires=tuple(check_name(field, what="requires") for field in requires),
             idempotent=check_idempotent(idempotent),
+            allow_sensitive=check_allowed(allow_sensitive, self.name),
         )
         self.takes_input, self.input_type, self.output_type = _signature(handler, self.name)
-        self.input_adapter = _adapter(self.input_type, self.name)
-        self.output_adapter = _adapter(self.output_type, self.name)
+        self.input_adapter = adapter_of(self.input_type, self.name)
+        self.output_adapter = adapter_of(self.output_type, self.name)
         self.__doc__ = handler.__doc__
         self.__name__ = getattr(handler, "__name__", self.name)
         self.__module__ = handler.__module__
@@ -111,12 +103,15 @@ class JobDefinition(Generic[In, Out]):
         """Check an input against the handler's own type and write it as JSON."""
         if self.input_adapter is None:
             return encode({} if value is None else value, what=self._input, limit=limit)
+        value = {} if value is None else value
         try:
-            checked = self.input_adapter.validate_python({} if value is None else value)
+            checked = self.input_adapter.validate_python(value)
         except ValidationError as error:
-            raise _invalid(self.name, error) from None
+            if not (foreign := self._foreign(error)) or not isinstance(value, dict):
+                raise misfit(self._input, error) from None
+            return self.encode({k: v for k, v in value.items() if k not in foreign}, limit=limit)
         return encode(
-            self.input_adapter.dump_python(checked, mode="json"),
+            self.input_adapter.dump_python(checked, mode="json", by_alias=True),
             what=self._input,
             limit=limit,
         )
@@ -128,7 +123,21 @@ class JobDefinition(Generic[In, Out]):
         try:
             return self.input_adapter.validate_json(text)
         except ValidationError as error:
-            raise _invalid(self.name, error) from None
+            if not (foreign := self._foreign(error)):
+                raise misfit(self._input, error) from None
+            return self.decode(encode({k: v for k, v in decode(text).items() if k not in foreign}))
+
+    def _foreign(self, error: ValidationError) -> set[str]:
+        """Return what a category puts into each payload and the type of the input forbids."""
+        if self.defaults.category is None:
+            return set()
+        faults = error.errors(include_url=False, include_input=False)
+        places = [fault["loc"] for fault in faults if fault["type"] in _FORBIDDEN]
+        return {str(place[0]) for place in places if len(place) == 1} & {*ENVELOPE, VERSION}
+
+    def write_output(self, value: Any, *, limit: int) -> str | None:
+        """Write what the handler returned as JSON."""
+        return None if value is None else encode(value, what="the output", limit=limit)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.handler(*args, **kwargs)
@@ -156,6 +165,7 @@ def _job(handler: Handler | None = None, /, **attributes: Any) -> Any:
 
 job: "MakesJobs" = _job
 
+_FORBIDDEN = {"extra_forbidden", "unexpected_keyword_argument"}
 _ATTRIBUTES = set(inspect.signature(JobDefinition.__init__).parameters) - {"self", "handler"}
 
 
@@ -186,12 +196,6 @@ def _capability(value: str | None) -> str | None:
     return None if value is None else check_name(value, what="worker_capability")
 
 
-def _category(value: str | None) -> str | None:
-    if value is not None and value not in CATEGORIES:
-        raise InvalidValue(f"category must be one of {', '.join(CATEGORIES)}, not {value!r}")
-    return value
-
-
 def _signature(handler: Handler, name: str) -> tuple[bool, Any, Any]:
     parameters = list(inspect.signature(handler).parameters.values())
     if not 1 <= len(parameters) <= 2:
@@ -199,43 +203,5 @@ def _signature(handler: Handler, name: str) -> tuple[bool, Any, Any]:
             f"{name}: a job takes (ctx, input) or (ctx), not {len(parameters)} arguments"
         )
     takes_input = len(parameters) == 2
-    input_type = _hint(handler, parameters[1].name, name) if takes_input else None
-    return takes_input, input_type, _hint(handler, "return", name)
-
-
-def _hint(handler: Handler, parameter: str, name: str) -> Any:
-    """Resolve one annotation; that of the context may name what is imported for checkers only."""
-    annotations = getattr(handler, "__annotations__", {})
-    if parameter not in annotations:
-        return None
-    wanted = SimpleNamespace(__annotations__={parameter: annotations[parameter]})
-    try:
-        return get_type_hints(wanted, getattr(handler, "__globals__", {}))[parameter]
-    except NameError as error:
-        raise InvalidValue(
-            f"{name}: the type of {parameter!r} cannot be found ({error}); define or import it at "
-            "the top level of the module"
-        ) from None
-
-
-def _adapter(hint: Any, name: str) -> TypeAdapter[Any] | None:
-    """Return what checks values of this type; plain JSON needs no checking beyond being JSON."""
-    if hint in (None, type(None), Any, object, dict, dict[str, Any]):
-        return None
-    try:
-        return TypeAdapter(readable(hint))
-    except PydanticUserError as error:
-        raise InvalidValue(
-            f"{name}: values of {hint!r} cannot be checked ({error.message}); use a pydantic "
-            "model, a dataclass, a TypedDict or dict"
-        ) from None
-
-
-def _invalid(name: str, error: ValidationError) -> InvalidPayload:
-    faults = error.errors(include_url=False, include_input=False)
-    lines = "; ".join(f"{_path(fault['loc'])}: {fault['msg']}" for fault in faults)
-    return InvalidPayload(f"the input of {name} does not fit: {lines}", _path(faults[0]["loc"]))
-
-
-def _path(steps: tuple[int | str, ...]) -> str:
-    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    input_type = hint_of(handler, parameters[1].name, name) if takes_input else None
+    return takes_input, input_type, hint_of(handler, "return", name)

@@ -1,0 +1,1 @@
+"""Mutations and actions: functions that are called, from Python or over HTTP."""

@@ -1,0 +1,159 @@
+"""`@mutation` and `@action`, and what they make: functions with a name at the server."""
+
+import inspect
+import re
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeVar, get_args
+
+from pydantic import ValidationError
+
+from forge.calls.arguments import Arguments
+from forge.core.duration import parse_duration
+from forge.core.errors import InvalidValue, NotRegistered
+from forge.core.payload import HARD_LIMIT, encode
+from forge.core.wish import check_name
+from forge.signature import Handler, adapter_of, hint_of, misfit
+from forge.store.transaction import ISOLATIONS, Isolation
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from forge.app import Forge
+
+P = ParamSpec("P")
+Out = TypeVar("Out")
+# Who may call over HTTP; `staff` may whatever `user` may, `manager` counts together with `staff`.
+RoleName = Literal["user", "staff", "manager"]
+_PATH_SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_RETRIES_OF_ISOLATED = 3
+
+
+class CallDefinition(Generic[P, Out]):
+    """A function to be called: `call` it to run it, or call it itself with a context of yours."""
+
+    kind: ClassVar[Literal["mutation", "action"]]
+
+    def __init__(
+        self,
+        handler: Callable[P, Coroutine[Any, Any, Out]],
+        *,
+        name: str | None = None,
+        role: RoleName = "user",
+        timeout: str | timedelta = "30s",
+    ) -> None:
+        _check_handler(handler, self.kind)
+        self.handler = handler
+        self.name = _check_name(name or handler.__name__, self.kind)
+        self.role = _check_role(role, self.name)
+        self.timeout = parse_duration(timeout, what=f"{self.name}: timeout")
+        self.app: Forge | None = None
+        self.arguments = Arguments(handler, self.name)
+        self.output_adapter = adapter_of(hint_of(handler, "return", self.name), self.name)
+        self.__doc__ = handler.__doc__
+        self.__name__ = handler.__name__
+        self.__module__ = handler.__module__
+        self.__qualname__ = handler.__qualname__
+
+    async def call(
+        self,
+        input: Any = None,
+        *,
+        auth: dict[str, Any] | None = None,
+        tenant_id: int | None = None,
+        correlation_id: "UUID | str | None" = None,
+    ) -> Out:
+        """Run it here and now, as the server does for its callers."""
+        if self.app is None:
+            raise NotRegistered(
+                f"{self.name} belongs to no app yet; call app.register({self.__name__}) first"
+            )
+        returned: Out = await self.app.call(
+            self, input, auth=auth, tenant_id=tenant_id, correlation_id=correlation_id
+        )
+        return returned
+
+    def encode_output(self, value: Any, *, limit: int = HARD_LIMIT) -> str:
+        """Check an output against the handler's own type and write it as JSON."""
+        what = f"the output of {self.name}"
+        if self.output_adapter is None:
+            return encode(value, what=what, limit=limit)
+        try:
+            checked = self.output_adapter.validate_python(value)
+        except ValidationError as error:
+            raise misfit(what, error) from None
+        plain = self.output_adapter.dump_python(checked, mode="json", by_alias=True)
+        return encode(plain, what=what, limit=limit)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, Out]:
+        return self.handler(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<forge.{self.kind} {self.name}>"
+
+
+class MutationDefinition(CallDefinition[P, Out]):
+    """A function that runs in one transaction."""
+
+    kind = "mutation"
+
+    def __init__(
+        self,
+        handler: Callable[P, Coroutine[Any, Any, Out]],
+        *,
+        name: str | None = None,
+        role: RoleName = "user",
+        timeout: str | timedelta = "30s",
+        isolation: Isolation = "read_committed",
+        retries: int | None = None,
+    ) -> None:
+        super().__init__(handler, name=name, role=role, timeout=timeout)
+        self.isolation = _check_isolation(isolation, self.name)
+        self.retries = _check_retries(retries, isolation, self.name)
+
+
+class ActionDefinition(CallDefinition[P, Out]):
+    """A function that runs without a transaction of its own."""
+
+    kind = "action"
+
+
+def _check_handler(handler: Handler, kind: str) -> None:
+    if not callable(handler):
+        raise InvalidValue(f"@forge.{kind} decorates a function, not {handler!r}")
+    if not inspect.iscoroutinefunction(handler):
+        name = getattr(handler, "__name__", handler)
+        raise InvalidValue(
+            f"{name}: a {kind} is `async def`, for it waits for the database on the event loop; "
+            "send what blocks through `await asyncio.to_thread(…)`"
+        )
+
+
+def _check_name(value: str, kind: str) -> str:
+    name = check_name(value, what=f"the name of a {kind}")
+    if not _PATH_SEGMENT.fullmatch(name):
+        raise InvalidValue(
+            f"the name of a {kind} is part of its address: letters, digits, '_', '.' and '-' only, "
+            f"not {name!r}"
+        )
+    return name
+
+
+def _check_role(value: RoleName, name: str) -> RoleName:
+    if value not in get_args(RoleName):
+        raise InvalidValue(f"{name}: role is one of {', '.join(get_args(RoleName))}, not {value!r}")
+    return value
+
+
+def _check_isolation(value: Isolation, name: str) -> Isolation:
+    if value not in ISOLATIONS:
+        raise InvalidValue(f"{name}: isolation is one of {', '.join(ISOLATIONS)}, not {value!r}")
+    return value
+
+
+def _check_retries(value: int | None, isolation: Isolation, name: str) -> int:
+    if value is None:
+        return 0 if isolation == "read_committed" else _RETRIES_OF_ISOLATED
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 100:
+        raise InvalidValue(f"{name}: retries is a whole number from 0 to 100, not {value!r}")
+    return value

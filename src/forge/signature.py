@@ -1,0 +1,54 @@
+"""What a handler takes and gives, read from its annotations."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+
+from forge.core.errors import Fault, InvalidPayload, InvalidValue
+from forge.core.typed_dict import readable
+
+Handler = Callable[..., Any]
+
+
+def hint_of(handler: Handler, parameter: str, name: str) -> Any:
+    """Resolve one annotation; that of the context may name what is imported for checkers only."""
+    annotations = getattr(handler, "__annotations__", {})
+    if parameter not in annotations:
+        return None
+    wanted = SimpleNamespace(__annotations__={parameter: annotations[parameter]})
+    try:
+        hints = get_type_hints(wanted, getattr(handler, "__globals__", {}), include_extras=True)
+    except NameError as error:
+        raise InvalidValue(
+            f"{name}: the type of {parameter!r} cannot be found ({error}); define or import it at "
+            "the top level of the module"
+        ) from None
+    return hints[parameter]
+
+
+def adapter_of(hint: Any, name: str) -> TypeAdapter[Any] | None:
+    """Return what checks values of this type; plain JSON needs no checking beyond being JSON."""
+    if hint in (None, type(None), Any, object, dict, dict[str, Any]):
+        return None
+    try:
+        return TypeAdapter(readable(hint))
+    except PydanticUserError as error:
+        raise InvalidValue(
+            f"{name}: values of {hint!r} cannot be checked ({error.message}); use a pydantic "
+            "model, a dataclass, a TypedDict or dict"
+        ) from None
+
+
+def misfit(what: str, error: ValidationError) -> InvalidPayload:
+    """Say where a value does not fit its type, and never what lies there."""
+    found = error.errors(include_url=False, include_input=False)
+    faults = [Fault(_path(fault["loc"]), fault["msg"]) for fault in found]
+    lines = "; ".join(f"{fault.path}: {fault.message}" for fault in faults)
+    return InvalidPayload(f"{what} does not fit: {lines}", faults[0].path, faults)
+
+
+def _path(steps: tuple[int | str, ...]) -> str:
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
