@@ -1,0 +1,163 @@
+"""`app.schedules`."""
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from uuid import UUID
+
+from forge.core.schedule_record import ScheduleRecord
+from forge.core.wish import check_tenant
+from forge.schedules import verbs
+from forge.schedules.definition import ScheduleDefinition
+from forge.schedules.verbs import Ask, Name, Options, Wish, named
+from forge.store import schedules
+from forge.store.borrowed import run_on
+from forge.store.tenant import become_in_transaction
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from forge.app import Forge
+
+T = TypeVar("T")
+Type = str | ScheduleDefinition[Any]
+Verb = Callable[[Ask], Coroutine[Any, Any, T]]
+Records = list[ScheduleRecord]
+MOST_LISTED = 1000
+
+
+class Schedules:
+    """The verbs of schedules: each returns the row, and takes `conn=` for your transaction."""
+
+    def __init__(self, app: "Forge") -> None:
+        self._app = app
+
+    async def ensure(
+        self,
+        type: Type,
+        key: str = "",
+        payload: Any = None,
+        *,
+        tenant_id: int | None = None,
+        conn: Any = None,
+        **options: "Unpack[Options]",
+    ) -> ScheduleRecord:
+        """See to it that a schedule is there and enabled.
+
+        A new one runs at `next_run_at`, by its clock, or at once. One that is there keeps its time.
+        """
+        verb = ensuring(self._app, named(type, key, tenant_id), payload, options)
+        return await self.carry_out(verb, conn)
+
+    async def enable(
+        self, type: Type, key: str = "", *, tenant_id: int | None = None, conn: Any = None
+    ) -> ScheduleRecord:
+        """Let a schedule run: at the time it has, at once if that has passed."""
+        name = named(type, key, tenant_id)
+        return await self.carry_out(lambda ask: verbs.set_enabled(ask, name, True), conn)
+
+    async def disable(
+        self, type: Type, key: str = "", *, tenant_id: int | None = None, conn: Any = None
+    ) -> ScheduleRecord:
+        """Let a schedule rest; a run that goes on is finished."""
+        name = named(type, key, tenant_id)
+        return await self.carry_out(lambda ask: verbs.set_enabled(ask, name, False), conn)
+
+    async def sync_enabled(
+        self,
+        type: Type,
+        key: str,
+        query: str,
+        *args: Any,
+        tenant_id: int | None = None,
+        conn: Any = None,
+    ) -> ScheduleRecord:
+        """Enable a schedule if a query of yours returns a row, else disable it.
+
+        Safe against whoever enables it at the same moment for a row that they are about to commit.
+        """
+        name = named(type, key, tenant_id)
+        return await self.carry_out(lambda ask: verbs.sync_enabled(ask, name, query, args), conn)
+
+    async def run_now(
+        self, type: Type, key: str = "", *, tenant_id: int | None = None, conn: Any = None
+    ) -> ScheduleRecord:
+        """Run a schedule at once, out of turn; one that runs is run once more."""
+        name = named(type, key, tenant_id)
+        return await self.carry_out(lambda ask: verbs.run_now(ask, name), conn)
+
+    async def get(
+        self, type: Type, key: str = "", *, tenant_id: int | None = None, conn: Any = None
+    ) -> ScheduleRecord:
+        """Return a schedule as it stands now."""
+        name = named(type, key, tenant_id)
+        return await self.read(lambda ask: verbs.get(ask, name), conn)
+
+    async def list(
+        self,
+        type: Type | None = None,
+        *,
+        enabled: bool | None = None,
+        tenant_id: int | None = None,
+        before: UUID | None = None,
+        limit: int = 100,
+        conn: Any = None,
+    ) -> Records:
+        """Return schedules, the newest first; `before` is the id of the last one of a page."""
+        return await self.read(listing(type, enabled, tenant_id, before, limit), conn)
+
+    async def plant(self, ask: Ask) -> None:
+        """Make the rows of what runs by the clock; one that somebody disabled stays so."""
+        for definition in self._app.schedule_definitions.values():
+            if definition.plants_itself:
+                await verbs.ensure(ask, _planted(definition))
+
+    async def carry_out(self, verb: Verb[T], conn: Any, tenant: int | None = None) -> T:
+        """Do something in a transaction, and tell the workers to look.
+
+        One of its own shows it a tenant's rows alone, where row security holds.
+        """
+        session = await self._app.session()
+        if conn is not None:
+            done = await verb(partial(run_on, conn))
+            session.wake_later()
+            return done
+        async with (await session.database()).acquire() as own, own.transaction():
+            await become_in_transaction(own, tenant)
+            done = await verb(partial(run_on, own))
+        session.wake()
+        return done
+
+    async def read(self, verb: Verb[T], conn: Any) -> T:
+        """Ask something, in the caller's transaction where `conn` is given."""
+        if conn is not None:
+            return await verb(partial(run_on, conn))
+        return await verb((await (await self._app.session()).database()).run)
+
+
+def ensuring(app: "Forge", name: Name, payload: Any, options: Options) -> Verb[ScheduleRecord]:
+    """Return what ensures a schedule by what this app knows of its type."""
+    given = cast(Options, {key: value for key, value in options.items() if value is not None})
+    wish = Wish(name, payload, given, app.schedule_definitions.get(name.type))
+    return lambda ask: verbs.ensure(ask, wish)
+
+
+def listing(
+    type: Type | None, enabled: bool | None, tenant: int | None, before: UUID | None, limit: int
+) -> Verb[Records]:
+    """Return what lists schedules."""
+    text = type.name if isinstance(type, ScheduleDefinition) else type
+    most = max(1, min(limit, MOST_LISTED))
+    page = schedules.listed(text, enabled, check_tenant(tenant), before, most)
+    return lambda ask: verbs.listed(ask, page)
+
+
+def _planted(definition: ScheduleDefinition[Any]) -> Wish:
+    rule, defaults = definition.rule, definition.defaults
+    options: Options = {"cron": rule.cron or "", "tz": rule.tz, "missed": rule.missed}
+    options["priority"] = defaults.priority
+    if rule.jitter is not None:
+        options["jitter"] = rule.jitter
+    if defaults.worker_capability is not None:
+        options["worker_capability"] = defaults.worker_capability
+    return Wish(Name(definition.name), None, options, definition, enables=False)
