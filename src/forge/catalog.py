@@ -6,8 +6,10 @@ from typing import Any
 
 from forge.core.errors import UnknownJobType
 from forge.core.schema import input_check
-from forge.dispatch import JobType
+from forge.job_type import JobType
+from forge.lookout import Lookout
 from forge.registry import JobDefinition
+from forge.schedules.definition import ScheduleDefinition
 from forge.store import job_types
 from forge.store.job_types import KnownType
 from forge.store.statement import Statement
@@ -20,17 +22,22 @@ KNOWN_FOR = 60.0
 class Catalog:
     """Finds types, and remembers for a while what the database said of them."""
 
-    def __init__(self, definitions: Mapping[str, JobDefinition[Any, Any]], limit: int) -> None:
+    def __init__(
+        self, definitions: Mapping[str, JobDefinition[Any, Any]], limit: int, lookout: Lookout
+    ) -> None:
         self._definitions = definitions
+        self._lookout = lookout
         self._limit = limit
         self._known: dict[str, tuple[JobType, float]] = {}
 
     async def find(self, job: JobDefinition[Any, Any] | str, ask: Ask) -> JobType:
         """Return a type, asking the database for one whose code lives elsewhere."""
+        if isinstance(job, ScheduleDefinition):
+            raise job.not_a_job()
         if isinstance(job, JobDefinition):
-            return JobType(job.defaults, job, self._limit)
+            return JobType(job.defaults, job, self._limit, None, self._lookout)
         if (definition := self._definitions.get(job)) is not None:
-            return JobType(definition.defaults, definition, self._limit)
+            return JobType(definition.defaults, definition, self._limit, None, self._lookout)
         if job.startswith("forge."):
             raise UnknownJobType(f"{job} is one of Forge's own; call app.cancel(…) and the like")
         known, until = self._known.get(job, (None, 0.0))
@@ -44,6 +51,7 @@ class Catalog:
                 f"nobody registered a job named {name!r}; start a worker that has it, or run "
                 "`forge migrate --app module:app`"
             )
-        kind = JobType(found.defaults, None, self._limit, input_check(name, found.input_schema))
+        check = input_check(name, found.input_schema)
+        kind = JobType(found.defaults, None, self._limit, check, self._lookout)
         self._known[name] = (kind, time.monotonic() + KNOWN_FOR)
         return kind

@@ -1,16 +1,17 @@
 """What an exception means: its class, its text and its place, as plain text."""
 
-import hashlib
+import re
 import traceback
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 import httpx
 
-from forge.core.errors import InvalidValue
+from forge.core.errors import DatabaseUnavailable, InvalidValue
 from forge.core.outcome import Failure
 from forge.core.signals import ClassifiedError
+from forge.places import place_of
+from forge.store.link import PASSING
 
 ERROR_CLASSES = ("transient", "retryable", "rate_limited", "non_retryable")
 LONGEST_TRACE = 100_000
@@ -40,20 +41,24 @@ class Classifier:
             clean(_trace(error)[-LONGEST_TRACE:]),
             self._class_of(error),
             _retry_after(error),
-            _fingerprint(exception, error),
+            clean(place_of(error)),
         )
 
     def _class_of(self, error: BaseException) -> str | None:
         for kind in type(error).__mro__:
             if kind in self._own:
                 return self._own[kind]
-        if isinstance(error, ClassifiedError):
-            return error.error_class
+            if "error_class" in vars(kind) and isinstance(error, ClassifiedError):
+                return error.error_class  # it says so itself, and nearer than the app does
         if isinstance(error, httpx.HTTPStatusError):
             return _class_of_status(error.response.status_code)
-        if isinstance(error, TimeoutError | ConnectionError | httpx.TransportError):
+        if isinstance(error, _PASSING):
             return "transient"
         return None
+
+
+# What goes away by itself: the network's, the database's, and the clock's.
+_PASSING = (TimeoutError, ConnectionError, httpx.TransportError, DatabaseUnavailable, *PASSING)
 
 
 def clean(text: str) -> str:
@@ -78,13 +83,16 @@ def _retry_after(error: BaseException) -> timedelta | None:
         return error.retry_after
     if not isinstance(error, httpx.HTTPStatusError):
         return None
-    header = error.response.headers.get("retry-after", "")
-    if header.isdigit():
+    header = error.response.headers.get("retry-after", "").strip()
+    if _SECONDS.fullmatch(header):
         return timedelta(seconds=min(int(header), 365 * 86400))
     try:
         return max(parsedate_to_datetime(header) - datetime.now(UTC), timedelta(0))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
+
+
+_SECONDS = re.compile(r"[0-9]{1,9}")
 
 
 def _text(error: BaseException) -> str:
@@ -99,15 +107,3 @@ def _trace(error: BaseException) -> str:
         return "".join(traceback.format_exception(error))
     except BaseException as raised:
         return f"(its trace cannot be had: formatting raised {type(raised).__name__})"
-
-
-def _fingerprint(exception: str, error: BaseException) -> str:
-    """Name the place in the code, so that failures of one cause can be told from others."""
-    place = "|".join(f"{name}:{function}" for name, function in _places(error))
-    return hashlib.sha256(f"{exception}|{place}".encode("utf-8", "replace")).hexdigest()[:16]
-
-
-def _places(error: BaseException) -> Iterator[tuple[str, str]]:
-    frames = traceback.extract_tb(error.__traceback__)
-    for frame in frames[-3:]:
-        yield frame.filename.rsplit("/", 1)[-1], frame.name

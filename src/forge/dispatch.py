@@ -2,39 +2,23 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from forge.core.errors import InvalidPayload, InvalidValue
 from forge.core.key import is_keyed, key_of
-from forge.core.payload import HARD_LIMIT, decode, encode
-from forge.core.wish import Options, TypeDefaults, Wish, make_wish
-from forge.registry import JobDefinition
+from forge.core.payload import decode
+from forge.core.wish import Options, Wish, make_wish
+from forge.job_type import JobType as JobType
+from forge.lookout import EVERY, FIRST
 from forge.store import jobs
 from forge.store.borrowed import copy_on, run_on
 from forge.store.ids import new_id, new_id_texts, new_ids
 from forge.store.jobs import Dispatched
 from forge.store.statement import Statement
+from forge.telemetry.trace_source import traced
 
 CHUNK = 1000
-
-
-class JobType(NamedTuple):
-    """A type to dispatch: its defaults, and its code where this process has it."""
-
-    defaults: TypeDefaults
-    definition: JobDefinition[Any, Any] | None
-    limit: int = HARD_LIMIT
-    check: Callable[[Any], None] | None = None
-
-    def encode(self, value: Any) -> str:
-        """Check one input and write it as JSON."""
-        if self.definition is not None:
-            return self.definition.encode(value, limit=self.limit)
-        what = f"the input of {self.defaults.name}"
-        text = encode({} if value is None else value, what=what, limit=self.limit)
-        if self.check is not None:
-            self.check(decode(text))
-        return text
+T = TypeVar("T")
 
 
 class Bulk(NamedTuple):
@@ -46,22 +30,39 @@ class Bulk(NamedTuple):
 
 def one(kind: JobType, value: Any, options: Options) -> Statement[list[Dispatched]]:
     """Return the statement that dispatches one job."""
+    if kind.defaults.category is not None:
+        return _ruled(kind, [(0, value)], options, _wish(kind, options))
     given = options.get("idempotency_key")
-    wish = make_wish(kind.defaults, options)
+    wish = _wish(kind, options)
     text = kind.encode(value)
+    kind.look(text)
     if is_keyed(kind.defaults, given):
         key = _key(kind, text, given)
         return jobs.dispatch_once([new_id()], [text], wish, [key])
     return jobs.dispatch([new_id()], [text], wish)
 
 
+def many(kind: JobType, texts: Sequence[str], options: Options) -> Statement[list[Dispatched]]:
+    """Return the one statement that dispatches many jobs, whose inputs are checked already."""
+    wish = _wish(kind, options)
+    if kind.defaults.category is not None:
+        return _ruled(kind, list(enumerate(map(decode, texts))), options, wish)
+    ids = list(islice(new_ids(), len(texts)))
+    if is_keyed(kind.defaults, None):
+        return jobs.dispatch_once(ids, texts, wish, [_key(kind, text, None) for text in texts])
+    return jobs.dispatch(ids, texts, wish)
+
+
 def keyed_chunks(
     kind: JobType, values: Iterable[Any], options: Options
 ) -> Iterator[Statement[list[Dispatched]]]:
     """Yield statements that dispatch many jobs, each once per key."""
-    wish = make_wish(kind.defaults, options)
+    wish = _wish(kind, options)
     fresh = new_ids()
     for chunk in _chunks(values):
+        if kind.defaults.category is not None:
+            yield _ruled(kind, chunk, options, wish)
+            continue
         texts = [_encode_nth(kind, value, place) for place, value in chunk]
         keys = [_key(kind, text, None) for text in texts]
         yield jobs.dispatch_once(list(islice(fresh, len(texts))), texts, wish, keys)
@@ -69,7 +70,8 @@ def keyed_chunks(
 
 def bulk(kind: JobType, values: Iterable[Any], options: Options) -> Bulk:
     """Return many jobs without keys, ready to be copied."""
-    return Bulk(make_wish(kind.defaults, options), _records(kind, values))
+    records = zip(new_id_texts(), _texts(kind, values), strict=False)  # the ids have no end
+    return Bulk(_wish(kind, options), records)
 
 
 async def one_on(conn: Any, kind: JobType, value: Any, options: Options) -> Dispatched:
@@ -93,6 +95,10 @@ async def many_on(conn: Any, kind: JobType, values: Iterable[Any], options: Opti
     return count
 
 
+def _wish(kind: JobType, options: Options) -> Wish:
+    return make_wish(kind.defaults, traced(kind.defaults.name, options))
+
+
 def _key(kind: JobType, text: str, given: str | None) -> str | None:
     """Make the key of what is stored: a function of the input is given what the handler will be."""
     plain = decode(text)
@@ -100,23 +106,48 @@ def _key(kind: JobType, text: str, given: str | None) -> str | None:
     return key_of(kind.defaults, checked, plain, given)
 
 
-def _records(kind: JobType, values: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    write = kind.encode
-    fresh = new_id_texts()
-    done = 0
+def _ruled(
+    kind: JobType, chunk: Sequence[tuple[int, Any]], options: Options, wish: Wish
+) -> Statement[list[Dispatched]]:
+    """Return the statement that dispatches jobs with a category."""
+    fresh = new_ids()
+    ruled = [_nth(place, kind.rule, value, options) for place, value in chunk]
+    return jobs.dispatch_ruled(list(islice(fresh, len(ruled))), ruled, wish)
+
+
+def _texts(kind: JobType, values: Iterable[Any]) -> Iterator[str]:
+    """Write inputs as JSON; look closely at the first of them, and at a sample of the others."""
+    write, rest, done = kind.encode, iter(values), 0
     try:
-        for value in values:
-            yield next(fresh), write(value)
+        for value in rest:
+            text = write(value)
+            kind.examine(text)
+            yield text
             done += 1
+            if done < FIRST:
+                continue
+            for value in islice(rest, EVERY - 1):
+                yield write(value)
+                done += 1
     except InvalidPayload as error:
-        raise InvalidPayload(f"input {done}: {error}", error.path) from None
+        raise _misplaced(error, done) from None
 
 
 def _encode_nth(kind: JobType, value: Any, place: int) -> str:
+    text = _nth(place, kind.encode, value)
+    kind.look(text)
+    return text
+
+
+def _nth(place: int, act: Callable[..., T], *args: Any) -> T:
     try:
-        return kind.encode(value)
+        return act(*args)
     except InvalidPayload as error:
-        raise InvalidPayload(f"input {place}: {error}", error.path) from None
+        raise _misplaced(error, place) from None
+
+
+def _misplaced(error: InvalidPayload, place: int) -> InvalidPayload:
+    return InvalidPayload(f"input {place}: {error}", error.path, error.faults)
 
 
 def _chunks(values: Iterable[Any]) -> Iterator[Sequence[tuple[int, Any]]]:

@@ -29,6 +29,7 @@ def _row(definition: JobDefinition[Any, Any]) -> JobTypeRow:
         worker_capability=known.worker_capability,
         category=known.category,
         requires=" ".join(known.requires),
+        allow_sensitive=encode(list(known.allow_sensitive)),
         idempotent=BY_FUNCTION if callable(known.idempotent) else known.idempotent,
         dead_letter=definition.dead_letter,
         isolation="process" if definition.kind == "process" else "none",

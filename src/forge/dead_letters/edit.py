@@ -1,0 +1,35 @@
+"""An edited payload: held to the rules of its type, with the envelope of the original."""
+
+from typing import TYPE_CHECKING, Any
+
+from forge.core.dead_letter import DeadLetter
+from forge.core.errors import InvalidPayload
+from forge.core.rules import KEY
+from forge.core.shown import redacted_faults
+from forge.core.wish import Options
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+
+
+async def edited(app: "Forge", letter: DeadLetter, payload: Any, conn: Any) -> str:
+    """Return an edited payload as JSON, or say what its type has against it.
+
+    Whose it is and what it belongs to cannot be edited; its key is made anew in any case.
+    """
+    if faults := redacted_faults(payload):
+        first = faults[0]
+        message = f"the payload of {letter.job_type}: {first.path} {first.message}"
+        raise InvalidPayload(message, first.path, faults)
+    kind = await app._job_type(letter.job_type, conn)
+    if kind.defaults.category is None:
+        return kind.encode(payload)
+    if not isinstance(payload, dict):
+        raise InvalidPayload(f"the payload of {letter.job_type}: $ must be an object", "$")
+    options: Options = {"idempotency_key": letter.idempotency_key or f"dlq_{letter.dlq_id}"}
+    if letter.tenant_id is not None:
+        options["tenant_id"] = letter.tenant_id
+    if letter.correlation_id is not None:
+        options["correlation_id"] = letter.correlation_id
+    content = {name: value for name, value in payload.items() if name != KEY}
+    return kind.rule(content, options).text

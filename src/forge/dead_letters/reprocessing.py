@@ -1,0 +1,213 @@
+"""forge.reprocess: dead letters become jobs a slice a second, by whichever worker is there.
+
+Each slice is an attempt of its own, which gives its slot back in between. What a slice is about to
+do stands in the checkpoint before it does it, and what it did is read back from the database: a
+worker that is killed anywhere loses nothing and does nothing twice.
+"""
+
+import time
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from forge.core.lifecycle import Status
+from forge.core.payload import encode
+from forge.core.signals import Snooze
+from forge.dead_letters.bulk import Wanted
+from forge.registry import job
+from forge.store import audit, dead_letters, jobs
+from forge.store.jobs import Note
+from forge.store.notify import WAKE, send
+
+if TYPE_CHECKING:
+    from forge.worker.context import JobContext
+
+REPROCESS = "forge.reprocess"
+QUEUE = "forge"
+# Dead letters in one statement, and statements in one slice: a busy worker comes to the next slice
+# late, and then catches up.
+BATCH = 1000
+MOST_BATCHES = 10
+# Jobs that are looked at until they end, to notice when they fail again.
+MOST_WATCHED = 200
+PAUSE = 1.0
+FAILED = {Status.FAILED, Status.DEAD_LETTER}
+
+
+@dataclass
+class Progress:
+    """How far the work has come, as the next slice finds it."""
+
+    began: float
+    after: int = 0
+    canaries: list[int] = field(default_factory=list)
+    batch: list[int] = field(default_factory=list)
+    watched: list[int] = field(default_factory=list)
+    reprocessed: int = 0
+    skipped: int = 0
+    succeeded: int = 0
+    failed_again: int = 0
+    # None while the canaries are awaited, then when they had all completed
+    released: float | None = None
+
+
+@job(name=REPROCESS, queue=QUEUE, priority="high", dead_letter=False, max_attempts=20)
+async def reprocess(ctx: "JobContext", input: Wanted) -> dict[str, Any]:
+    """Make new jobs of dead letters, one slice of them."""
+    work = Reprocessing(ctx, input, Progress(**(ctx.checkpoint or {"began": time.time()})))
+    for _ in range(MOST_BATCHES):
+        await work.settle()
+        await work.watch()
+        if (reason := work.reason_to_stop()) is not None:
+            return await work.end("job_dlq_bulk_reprocess_stopped", reason)
+        if work.awaits_canaries or not (due := work.due()):
+            break
+        if not await work.advance(due):
+            return await work.end("job_dlq_bulk_reprocess_finished", None)
+    raise await work.pause()
+
+
+class Reprocessing:
+    """One slice."""
+
+    def __init__(self, ctx: "JobContext", wanted: Wanted, so_far: Progress) -> None:
+        self._ctx = ctx
+        self._wanted = wanted
+        self._so_far = so_far
+        # One moment for the whole slice: what falls due meanwhile is the next one's.
+        self._now = time.time()
+        auth = ctx.auth
+        self._actor = None if auth is None else auth.actor
+
+    async def settle(self) -> None:
+        """Read back what became of the last slice, and finish what it did not come to."""
+        so_far = self._so_far
+        if not so_far.batch:
+            return
+        found = await self._ctx.run(dead_letters.outcomes(so_far.batch))
+        ours = [one.dlq_id for one in found if one.parent_id == self._ctx.job_id]
+        left = [one.dlq_id for one in found if one.status == "pending_review"]
+        if left:
+            ours += await self._reprocess(left)
+        lost = sorted({one.dlq_id for one in found} - set(ours))
+        if lost:
+            await self._say("job_dlq_reprocess_failed", lost, reason="somebody reviewed it first")
+        so_far.reprocessed += len(ours)
+        so_far.skipped += len(so_far.batch) - len(ours)
+        so_far.after = max(so_far.batch)
+        so_far.watched += ours[: max(0, MOST_WATCHED - len(so_far.watched))]
+        if so_far.released is None:
+            so_far.canaries = [*so_far.canaries, *ours]
+        so_far.batch = []
+
+    async def watch(self) -> None:
+        """See which of the jobs that are watched have ended, and how."""
+        so_far = self._so_far
+        going = set()
+        for one in await self._ctx.run(dead_letters.outcomes(so_far.watched)):
+            if one.job_status == Status.COMPLETED:
+                so_far.succeeded += 1
+            elif one.job_status in FAILED:
+                so_far.failed_again += 1
+            elif one.job_status not in (None, Status.CANCELLED):
+                going.add(one.dlq_id)
+        so_far.watched = [dlq_id for dlq_id in so_far.watched if dlq_id in going]
+
+    def reason_to_stop(self) -> str | None:
+        so_far, wanted = self._so_far, self._wanted
+        if so_far.released is None and so_far.failed_again:
+            return "a canary failed again"
+        if so_far.failed_again >= wanted.max_failures:
+            return f"{so_far.failed_again} jobs failed again"
+        waited = self._now - so_far.began
+        if self.awaits_canaries and waited > wanted.canary_seconds:
+            return f"the canaries did not complete within {wanted.canary_seconds:g} s"
+        return None
+
+    @property
+    def awaits_canaries(self) -> bool:
+        so_far = self._so_far
+        return so_far.released is None and bool(so_far.canaries) and bool(so_far.watched)
+
+    def due(self) -> int:
+        """How many are due by now at the wanted rate, the canaries not counted."""
+        so_far, wanted = self._so_far, self._wanted
+        if so_far.released is None and (so_far.canaries or not wanted.canary):
+            so_far.released = self._now
+        if so_far.released is None:
+            return wanted.canary
+        since = self._now - so_far.released + self._pause
+        sent = so_far.reprocessed + so_far.skipped - len(so_far.canaries)
+        return max(0, min(BATCH, round(since * wanted.rate) - sent))
+
+    async def advance(self, count: int) -> bool:
+        """Take the next dead letters; say whether there were any."""
+        so_far, wanted = self._so_far, self._wanted
+        chosen = await self._ctx.run(
+            dead_letters.choose(wanted.filter, after=so_far.after, until=wanted.until, limit=count)
+        )
+        if not chosen:
+            return False
+        so_far.batch = chosen
+        await self._remember()
+        await self._reprocess(chosen)
+        return True
+
+    async def pause(self) -> Snooze:
+        """Write down how far it came, and say when to go on."""
+        await self._remember()
+        return Snooze(timedelta(seconds=self._pause))
+
+    @property
+    def _pause(self) -> float:
+        return max(PAUSE, 1 / self._wanted.rate)
+
+    async def end(self, event: str, reason: str | None) -> dict[str, Any]:
+        so_far, wanted = self._so_far, self._wanted
+        output = {
+            "reprocessed": so_far.reprocessed,
+            "skipped": so_far.skipped,
+            "succeeded": so_far.succeeded,
+            "failed_again": so_far.failed_again,
+            "stopped": reason,
+        }
+        told = audit.add(
+            event, self._actor, wanted.tenant_id, self._ctx.job_id, wanted.notes, encode(output)
+        )
+        await self._ctx.run(told)
+        return output
+
+    async def _reprocess(self, dlq_ids: list[int]) -> list[int]:
+        await self._say("job_dlq_reprocess_requested", dlq_ids)
+        made = await self._ctx.run(
+            dead_letters.reprocess(
+                dlq_ids,
+                self._ctx.tenant_id,
+                self._actor,
+                self._wanted.notes,
+                priority=self._wanted.priority,
+                request_id=self._ctx.job_id,
+            )
+        )
+        await self._ctx.run(send(WAKE))
+        return [one.dlq_id for one in made]
+
+    async def _say(self, event: str, dlq_ids: list[int], **detail: Any) -> None:
+        told = encode({"request_id": str(self._ctx.job_id), **detail})
+        await self._ctx.run(
+            dead_letters.audit(event, dlq_ids, self._actor, self._wanted.notes, told)
+        )
+
+    async def _remember(self) -> None:
+        """Write the checkpoint now: what follows must not be done without it."""
+        so_far, wanted = self._so_far, self._wanted
+        done = so_far.reprocessed + so_far.skipped
+        note = Note(
+            self._ctx.job_id,
+            self._ctx.lease,
+            min(99, 100 * done // max(1, wanted.letters)),
+            f"{done} of {wanted.letters} reprocessed, {so_far.failed_again} failed again",
+            encode(asdict(so_far)),
+        )
+        if not await self._ctx.run(jobs.note([note])):
+            raise self._ctx.stale("reprocess")

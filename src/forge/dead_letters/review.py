@@ -1,0 +1,238 @@
+"""`app.dead_letters`: list, group, count, reprocess, discard."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from forge.core.dead_letter import (
+    UNDER_REVIEW,
+    DeadLetter,
+    DeadLetterGroup,
+    LetterFilter,
+    Page,
+    Reprocessed,
+    Statistics,
+)
+from forge.core.errors import AlreadyReviewed, ForgeError, InvalidValue, UnknownDeadLetter
+from forge.core.payload import encode
+from forge.core.wish import check_name
+from forge.dead_letters.bulk import Plan, Wanted, plan, request
+from forge.dead_letters.edit import edited
+from forge.store import dead_letters
+from forge.store.borrowed import run_on
+from forge.store.statement import Statement
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+    from forge.handle import JobHandle
+
+T = TypeVar("T")
+Run = Callable[[Statement[Any]], Awaitable[Any]]
+LONGEST_NOTES = 10_000
+MOST_LISTED = 10_000
+
+
+class DeadLetters:
+    """The dead letters of an app; `run` runs statements on behalf of somebody who may see less."""
+
+    def __init__(self, app: "Forge", run: Run | None = None) -> None:
+        self._app = app
+        self._given = run
+
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        job_type: str | None = None,
+        category: str | None = None,
+        error_class: str | None = None,
+        fingerprint: str | None = None,
+        tenant_id: int | None = None,
+        before: int | None = None,
+        limit: int = 50,
+        conn: Any = None,
+    ) -> Page:
+        """Return dead letters, the newest first; `before` is the last page's `next_cursor`."""
+        wanted = LetterFilter(
+            status=status,
+            job_type=job_type,
+            category=category,
+            error_class=error_class,
+            fingerprint=fingerprint,
+            tenant_id=tenant_id,
+        )
+        run = await self._run(conn)
+        found = await run(dead_letters.listed(wanted, before, _limit(limit) + 1))
+        total = await run(dead_letters.count(wanted))
+        items, more = found[:limit], len(found) > limit
+        return Page(items, total.letters, items[-1].dlq_id if more else None)
+
+    async def get(
+        self, dlq_id: int, *, tenant_id: int | None = None, conn: Any = None
+    ) -> DeadLetter:
+        """Return a dead letter with its payload and every attempt."""
+        return await self._get(dlq_id, tenant_id, await self._run(conn))
+
+    async def groups(
+        self,
+        *,
+        status: str | None = UNDER_REVIEW,
+        job_type: str | None = None,
+        category: str | None = None,
+        error_class: str | None = None,
+        fingerprint: str | None = None,
+        tenant_id: int | None = None,
+        limit: int = 100,
+        conn: Any = None,
+    ) -> Sequence[DeadLetterGroup]:
+        """Return dead letters by cause, the most frequent first."""
+        wanted = LetterFilter(
+            status=status,
+            job_type=job_type,
+            category=category,
+            error_class=error_class,
+            fingerprint=fingerprint,
+            tenant_id=tenant_id,
+        )
+        run = await self._run(conn)
+        found: Sequence[DeadLetterGroup] = await run(dead_letters.groups(wanted, _limit(limit)))
+        return found
+
+    async def statistics(self, *, tenant_id: int | None = None, conn: Any = None) -> Statistics:
+        """Return how many dead letters there are, by status, category, type and error class."""
+        run = await self._run(conn)
+        counted: Statistics = await run(dead_letters.statistics(tenant_id))
+        return counted
+
+    async def reprocess(
+        self,
+        dlq_id: int,
+        *,
+        notes: str | None = None,
+        actor: str | None = None,
+        payload: Any = None,
+        tenant_id: int | None = None,
+        conn: Any = None,
+    ) -> Reprocessed:
+        """Make a new job of a dead letter, with another payload where one is given.
+
+        The request is written into the audit first, in a transaction of its own, whatever follows.
+        """
+        notes = _notes(notes)
+        own, run = await self._run(None), await self._run(conn)
+        letter = await self._get(dlq_id, tenant_id, run)
+        say = partial(dead_letters.audit, dlq_ids=[dlq_id], actor=actor, notes=notes)
+        await own(say("job_dlq_reprocess_requested"))
+        try:
+            text = None if payload is None else await edited(self._app, letter, payload, conn)
+            made = await run(
+                dead_letters.reprocess([dlq_id], tenant_id, actor, notes, payload=text)
+            )
+            if not made:
+                raise await self._reviewed(dlq_id, tenant_id, run)
+        except ForgeError as error:
+            reason = encode({"reason": str(error)})
+            await own(say("job_dlq_reprocess_failed", detail=reason))
+            raise
+        self._wake(conn)
+        (new,) = made
+        return new  # type: ignore[no-any-return]
+
+    async def discard(
+        self,
+        dlq_id: int,
+        *,
+        notes: str,
+        actor: str | None = None,
+        tenant_id: int | None = None,
+        conn: Any = None,
+    ) -> None:
+        """Close the review of a dead letter without doing it again, and say why."""
+        if not (why := _notes(notes)):
+            raise InvalidValue("discard needs notes; say why it is not to be done again")
+        run = await self._run(conn)
+        if not await run(dead_letters.discard(dlq_id, tenant_id, actor, why)):
+            raise await self._reviewed(dlq_id, tenant_id, run)
+
+    async def plan(self, **wanted: Any) -> Plan:
+        """Return what `reprocess_many` with the same filter would do: how many, of which causes."""
+        return await plan(LetterFilter(status=UNDER_REVIEW, **wanted), await self._run(None))
+
+    async def reprocess_many(
+        self,
+        *,
+        job_type: str | None = None,
+        category: str | None = None,
+        error_class: str | None = None,
+        fingerprint: str | None = None,
+        tenant_id: int | None = None,
+        notes: str | None = None,
+        actor: str | None = None,
+        rate: float = 10.0,
+        canary: int = 1,
+        canary_timeout: timedelta | str = "5m",
+        max_failures: int = 5,
+        priority: str | int | None = "low",
+    ) -> "JobHandle":
+        """Have a worker make new jobs of all that match, some a second, a few of them first.
+
+        It stops by itself when a canary does not complete, or when `max_failures` of those that are
+        watched have failed again.
+        """
+        wanted = LetterFilter(
+            status=UNDER_REVIEW,
+            job_type=job_type,
+            category=category,
+            error_class=error_class,
+            fingerprint=fingerprint,
+            tenant_id=tenant_id,
+        )
+        asked = Wanted.checked(
+            wanted, _notes(notes), rate, canary, canary_timeout, max_failures, priority
+        )
+        return await request(self._app, asked, actor, await self._run(None))
+
+    async def _get(self, dlq_id: int, tenant_id: int | None, run: Run) -> DeadLetter:
+        letter: DeadLetter | None = await run(dead_letters.get(dlq_id, tenant_id))
+        if letter is None:
+            raise UnknownDeadLetter(f"there is no dead letter {dlq_id}; `forge dlq list` has them")
+        return letter
+
+    async def _reviewed(self, dlq_id: int, tenant_id: int | None, run: Run) -> ForgeError:
+        letter = await self._get(dlq_id, tenant_id, run)
+        by = f" by {letter.reviewed_by}" if letter.reviewed_by else ""
+        became = f" as job {letter.new_job_id}" if letter.new_job_id else ""
+        return AlreadyReviewed(
+            f"dead letter {dlq_id} was {letter.status}{by}{became} already; look at that first"
+        )
+
+    async def _run(self, conn: Any) -> Run:
+        if conn is not None:
+            return partial(run_on, conn)
+        if self._given is not None:
+            return self._given
+        return (await (await self._app.session()).database()).run
+
+    def _wake(self, conn: Any) -> None:
+        session = self._app._session_here()
+        if conn is None:
+            session.wake()
+        else:
+            session.wake_later()
+
+
+def _notes(notes: str | None) -> str | None:
+    return None if notes is None or not notes.strip() else check_notes(notes)
+
+
+def check_notes(notes: str) -> str:
+    """Refuse notes that cannot be stored; they may have several lines."""
+    check_name(" ".join(notes.split()), what="notes", longest=LONGEST_NOTES)
+    return notes.strip()
+
+
+def _limit(limit: int) -> int:
+    if not 1 <= limit <= MOST_LISTED:
+        raise InvalidValue(f"limit must be from 1 to {MOST_LISTED:,}, not {limit!r}")
+    return limit

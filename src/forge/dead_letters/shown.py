@@ -1,0 +1,49 @@
+"""Lists of dead letters as they are shown: they leave out payloads, whose secrets must go too."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from forge.allowances import allowances
+from forge.core.dead_letter import DeadLetter, DeadLetterGroup
+from forge.core.redact import REDACTED, redact_text
+from forge.core.shown import shown_message
+from forge.dead_letters.review import Run
+from forge.store import dead_letters
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+
+
+async def shown_letters(app: "Forge", letters: Sequence[DeadLetter], run: Run) -> list[DeadLetter]:
+    """Return the letters of a list as they are shown."""
+    said = await _said(app, run, [(one.dlq_id, one.job_type, one.error_message) for one in letters])
+    return [
+        replace(
+            letter,
+            error_message=said[letter.dlq_id],
+            notes=None if letter.notes is None else redact_text(letter.notes),
+        )
+        for letter in letters
+    ]
+
+
+async def shown_groups(
+    app: "Forge", groups: Sequence[DeadLetterGroup], run: Run
+) -> list[DeadLetterGroup]:
+    """Return groups as they are shown; each shows the error of its sample."""
+    said = await _said(app, run, [(one.sample, one.job_type, one.error_message) for one in groups])
+    return [replace(group, error_message=said[group.sample]) for group in groups]
+
+
+async def _said(
+    app: "Forge", run: Run, letters: Sequence[tuple[int, str, str | None]]
+) -> dict[int, str | None]:
+    """Return the error of each letter, by its id, without what its payload keeps secret."""
+    payloads: dict[int, Any] = await run(dead_letters.payloads([id for id, _, _ in letters]))
+    allowed = await allowances(app, (job_type for _, job_type, _ in letters))
+    return {
+        # One whose payload is too long for a list may say anything.
+        id: shown_message(error, payloads[id], allowed[job_type]) if id in payloads else REDACTED
+        for id, job_type, error in letters
+    }

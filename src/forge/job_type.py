@@ -1,0 +1,133 @@
+"""A type to dispatch: its defaults, its code where this process has it, and its payload rules."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from forge.core.errors import InvalidPayload, InvalidValue
+from forge.core.key import BY_INPUT, key_of
+from forge.core.payload import HARD_LIMIT, decode, encode
+from forge.core.rules import ENVELOPE, KEY, VERSION, Ruled, joined, rule_faults
+from forge.core.sensitive import sensitive_faults
+from forge.core.wish import Options, TypeDefaults, check_name
+from forge.lookout import Lookout
+from forge.registry import JobDefinition
+
+
+class JobType(NamedTuple):
+    """What is needed to dispatch jobs of one type."""
+
+    defaults: TypeDefaults
+    definition: JobDefinition[Any, Any] | None
+    limit: int = HARD_LIMIT
+    check: Callable[[Any], None] | None = None
+    lookout: Lookout | None = None
+
+    def encode(self, value: Any) -> str:
+        """Check one input and write it as JSON."""
+        if self.definition is not None:
+            return self.definition.encode(value, limit=self.limit)
+        what = f"the input of {self.defaults.name}"
+        text = encode({} if value is None else value, what=what, limit=self.limit)
+        if self.check is not None:
+            self._check(decode(text))
+        return text
+
+    def look(self, text: str) -> None:
+        """Warn of what a payload without a category had better not hold."""
+        if self.lookout is not None:
+            self.lookout.look(self.defaults, text)
+
+    def examine(self, text: str) -> None:
+        """Look at a payload without a category, whether it is its turn or not."""
+        if self.lookout is not None:
+            self.lookout.examine(self.defaults, text)
+
+    def rule(self, value: Any, options: Options) -> Ruled:
+        """Check one input by the rules of its category and put its envelope into it."""
+        inside = _envelope_in(value)
+        if isinstance(value, dict):
+            # A type whose input has these fields finds them, wherever they were given.
+            value = value | joined(value, options)
+        plain = decode(self.encode(value))
+        if not isinstance(plain, dict):
+            self._refuse(rule_faults(plain, ()))
+        self._refuse(sensitive_faults(_dropped(value, plain), self.defaults.allow_sensitive))
+        payload = plain | joined(inside | plain, options)
+        key = self._key(payload)
+        made = MADE_OF_THE_INPUT if self.defaults.idempotent == BY_INPUT else None
+        kind = self.defaults
+        self._refuse(rule_faults(payload | {KEY: key or made}, kind.requires, kind.allow_sensitive))
+        if key is not None:
+            payload[KEY] = key
+        text = encode(payload, what=f"the payload of {self.defaults.name}", limit=self.limit)
+        if self.lookout is not None:
+            self.lookout.weigh(self.defaults, text)
+        version = _version(payload, options)
+        return Ruled(text, key, payload["tenant_id"], UUID(payload["correlation_id"]), version)
+
+    def _check(self, plain: Any) -> None:
+        assert self.check is not None
+        try:
+            self.check(plain)
+        except InvalidPayload:
+            if self.defaults.category is None or not isinstance(plain, dict):
+                raise
+            # The type's own input may not have the fields of the envelope, and forbid others.
+            self.check({name: inner for name, inner in plain.items() if name not in ENVELOPE})
+
+    def _key(self, payload: dict[str, Any]) -> Any:
+        """Return the key of a payload; None where there is none, or the database makes it."""
+        if payload.get(KEY) is not None:
+            return payload[KEY]
+        if self.defaults.idempotent in (None, BY_INPUT):
+            return None
+        text = encode(payload, what=f"the payload of {self.defaults.name}", limit=self.limit)
+        checked = payload if self.definition is None else self.definition.decode(text)
+        return key_of(self.defaults, checked, payload, None)
+
+    def _refuse(self, faults: list[Any]) -> None:
+        if not faults:
+            return
+        told = "; ".join(f"{fault.path} {fault.message}" for fault in faults)
+        category = self.defaults.category
+        raise InvalidPayload(
+            f"the payload of {self.defaults.name} breaks the rules of {category} jobs: {told}",
+            faults[0].path,
+            faults,
+        )
+
+
+MADE_OF_THE_INPUT = "made of the input"
+
+
+def _envelope_in(value: Any) -> dict[str, Any]:
+    """Return what an input says of its envelope before a type that ignores it drops it."""
+    if not isinstance(value, dict):
+        return {}
+    return {name: value[name] for name in (*ENVELOPE, VERSION) if value.get(name) is not None}
+
+
+def _version(payload: dict[str, Any], options: Options) -> str:
+    inside, outside = payload.get(VERSION), options.get("payload_version")
+    if inside is not None and outside is not None and inside != outside:
+        raise InvalidValue(
+            f"payload_version is {outside!r} and the payload says another; leave one of them out"
+        )
+    return check_name(inside or outside or "1.0", what=VERSION, longest=32)
+
+
+def _dropped(given: Any, kept: dict[str, Any]) -> dict[str, Any]:
+    """Return what the input's model has left out: somebody meant it to be sent all the same."""
+    if not isinstance(given, dict):
+        return {}
+    return {
+        name: _plain(given[name]) for name in given if name not in kept and name not in ENVELOPE
+    }
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return decode(encode(value, what="what is left out"))
+    except InvalidPayload:
+        return "what cannot be sent anyway"
