@@ -1,0 +1,1 @@
+"""SQS: a message names a job, and a worker that receives it claims that job by its id."""

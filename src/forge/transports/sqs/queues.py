@@ -1,0 +1,191 @@
+"""SQS itself, by boto3 in threads: the only code here that leaves the machine."""
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from math import ceil
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from forge.config_transport import SqsConfig
+from forge.core.errors import ConfigError, ForgeError
+
+T = TypeVar("T")
+# SQS takes no more at once, and delays no longer.
+BATCH = 10
+LONGEST_DELAY = 900
+THREADS = 8
+# Polls wait, and must not keep everything else waiting; a thread is made when it is first needed.
+POLLING_THREADS = 64
+# How long the network may keep an answer that is due.
+PATIENCE = 5
+
+
+class QueueUnavailable(ForgeError):
+    """SQS does not answer, or refuses; messages wait, and jobs are safe in PostgreSQL."""
+
+
+class Message(NamedTuple):
+    """Word of a job, as this worker received it; None where the body names none."""
+
+    url: str
+    id: str
+    receipt: str
+    job_id: UUID | None
+
+
+class Queues:
+    """The queues of one region, asked from threads, since boto3 blocks."""
+
+    def __init__(self, settings: SqsConfig) -> None:
+        self._visibility = int(settings.visibility_timeout.total_seconds())
+        self._client = _client(settings)
+        self._threads = ThreadPoolExecutor(THREADS, "forge-sqs")
+        self._polling = ThreadPoolExecutor(POLLING_THREADS, "forge-sqs-poll")
+
+    async def receive(self, url: str, most: int, wait: float) -> list[Message]:
+        """Wait up to so many seconds for messages; each is ours until its visibility times out."""
+        answer = await self._ask(
+            self._client.receive_message,
+            self._polling,
+            QueueUrl=url,
+            MaxNumberOfMessages=min(most, BATCH),
+            WaitTimeSeconds=int(wait),
+            VisibilityTimeout=self._visibility,
+        )
+        found = answer.get("Messages", [])
+        return [Message(url, m["MessageId"], m["ReceiptHandle"], _job_id(m["Body"])) for m in found]
+
+    async def send(self, url: str, wanted: Sequence[tuple[UUID, float]]) -> set[UUID]:
+        """Send word of jobs, each with the seconds until it is due; return those not taken."""
+        entries = [
+            {
+                "Id": str(place),
+                "MessageBody": body_of(job_id),
+                "DelaySeconds": min(ceil(due_in), LONGEST_DELAY),
+            }
+            for place, (job_id, due_in) in enumerate(wanted)
+        ]
+        failed = await self._in_batch(self._client.send_message_batch, url, entries)
+        return {wanted[place][0] for place in failed}
+
+    async def depth(self, url: str) -> int:
+        """Return about how many messages a queue has to show."""
+        name = "ApproximateNumberOfMessages"
+        call = self._client.get_queue_attributes
+        answer = await self._ask(call, QueueUrl=url, AttributeNames=[name])
+        return int(answer.get("Attributes", {}).get(name, 0))
+
+    async def delete(self, messages: Sequence[Message]) -> list[Message]:
+        """Delete messages; return those that are still there."""
+        return await self._for_each(messages, self._client.delete_message_batch, {})
+
+    async def hide(self, messages: Sequence[Message], seconds: float) -> list[Message]:
+        """Show messages again only after so many seconds; return those for which it failed."""
+        change = {"VisibilityTimeout": ceil(seconds)}
+        call = self._client.change_message_visibility_batch
+        return await self._for_each(messages, call, change)
+
+    async def close(self) -> None:
+        for threads in (self._threads, self._polling):
+            threads.shutdown(wait=False, cancel_futures=True)
+        self._client.close()
+
+    async def _for_each(
+        self, messages: Sequence[Message], call: Callable[..., Any], options: dict[str, Any]
+    ) -> list[Message]:
+        batches = list(_batches(messages))
+        failed = await asyncio.gather(
+            *(
+                self._in_batch(
+                    call,
+                    batch[0].url,
+                    [
+                        {"Id": str(place), "ReceiptHandle": message.receipt, **options}
+                        for place, message in enumerate(batch)
+                    ],
+                )
+                for batch in batches
+            ),
+            return_exceptions=True,
+        )
+        left: list[Message] = []
+        for batch, places in zip(batches, failed, strict=True):
+            if isinstance(places, QueueUnavailable):
+                left += batch
+            elif isinstance(places, BaseException):
+                raise places
+            else:
+                left += [batch[place] for place in places]
+        return left
+
+    async def _in_batch(
+        self, call: Callable[..., Any], url: str, entries: list[dict[str, Any]]
+    ) -> list[int]:
+        answer = await self._ask(call, QueueUrl=url, Entries=entries)
+        return [int(entry["Id"]) for entry in answer.get("Failed", [])]
+
+    async def _ask(
+        self, call: Callable[..., Any], threads: ThreadPoolExecutor | None = None, **options: Any
+    ) -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+        try:
+            answer: dict[str, Any] = await loop.run_in_executor(
+                threads or self._threads, lambda: call(**options)
+            )
+        except Exception as error:  # whatever boto3 and what lies below it may raise
+            raise QueueUnavailable(
+                f"SQS does not take it: {error}; check [transport.sqs], the credentials and the "
+                "network"
+            ) from error
+        return answer
+
+
+def body_of(job_id: UUID) -> str:
+    """Write what a message says."""
+    return json.dumps({"job_id": str(job_id)})
+
+
+def _job_id(body: str) -> UUID | None:
+    try:
+        return UUID(json.loads(body)["job_id"])
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _batches(messages: Iterable[Message]) -> Iterator[list[Message]]:
+    by_url: dict[str, list[Message]] = defaultdict(list)
+    for message in messages:
+        by_url[message.url].append(message)
+    for found in by_url.values():
+        rest = iter(found)
+        while batch := list(islice(rest, BATCH)):
+            yield batch
+
+
+def _client(settings: SqsConfig) -> Any:
+    try:
+        import boto3
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError
+    except ImportError as error:
+        raise ConfigError(
+            'the transport "sqs" needs boto3; install it with `pip install "forge-jobs[aws]"`'
+        ) from error
+    options = Config(
+        connect_timeout=PATIENCE,
+        read_timeout=settings.wait.total_seconds() + PATIENCE,
+        max_pool_connections=THREADS + POLLING_THREADS,
+        # Whoever asks tries again by itself, and says so.
+        retries={"total_max_attempts": 1},
+    )
+    try:
+        # A session of its own: the default one is not made for threads.
+        return boto3.session.Session(region_name=settings.region).client(
+            "sqs", endpoint_url=settings.endpoint_url, config=options
+        )
+    except (BotoCoreError, ValueError) as error:
+        raise ConfigError(f"[transport.sqs] cannot be used: {error}; correct it") from error

@@ -1,0 +1,215 @@
+"""Receiving: no more messages than there is room for, each of them a job to claim by its id."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from forge.core.errors import ForgeError
+from forge.core.event import Events
+from forge.core.job import Job
+from forge.store import messages
+from forge.store.link import Link
+from forge.store.waiting import within
+from forge.store.workers import Registration
+from forge.transports.sqs.judgement import Delete, judge
+from forge.transports.sqs.keeper import Keeper
+from forge.transports.sqs.queues import BATCH, Message, Queues
+
+# While a slot that one queue waits for is wanted by another, it waits no longer than this.
+SHORT_WAIT = 1.0
+# A queue whose last answer was full is asked by so many at once.
+MOST_POLLS = 3
+# For messages that arrive while the database is away.
+LATER = 2.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
+
+
+class Patience(NamedTuple):
+    """How long to wait for messages, for owners that are silent, and for owners nobody knows."""
+
+    wait: float
+    dead_after: float
+    locked_timeout: float
+
+
+class Desk(NamedTuple):
+    """What the worker has to say about its slots."""
+
+    room: Callable[[], int]
+    may_claim: Callable[[], bool]
+    may_judge: Callable[[], bool]
+    start: Callable[[Job], None]
+    told: Callable[[Sequence[UUID]], None]
+    lost_a_claim: Callable[[], None]
+
+
+class Receiver:
+    """Listens to the queues, the most important first where slots are scarce."""
+
+    def __init__(
+        self,
+        link: Link,
+        queues: Queues,
+        urls: Sequence[str],
+        worker: Registration,
+        keeper: Keeper,
+        desk: Desk,
+        patience: Patience,
+        events: Events,
+    ) -> None:
+        self._link = link
+        self._queues = queues
+        self._urls = list(urls)
+        self._worker = worker
+        self._keeper = keeper
+        self._desk = desk
+        self._patience = patience
+        self._events = events
+        self._polls: dict[asyncio.Task[list[Message]], tuple[str, int]] = {}
+        self._busy: set[str] = set()
+        self._turn = 0
+        self._changed = asyncio.Event()
+        self._claiming = asyncio.Lock()
+        self.stopped = asyncio.Event()
+
+    def look_again(self) -> None:
+        """There may be room where there was none."""
+        self._changed.set()
+
+    async def stop(self) -> None:
+        """Claim nothing more; returns when no claim is on its way."""
+        self.stopped.set()
+        self._changed.set()
+        async with self._claiming:
+            pass
+
+    async def run(self) -> None:
+        """Receive until told to stop; what arrives after that is given back."""
+        pause = FIRST_PAUSE
+        while not self.stopped.is_set():
+            try:
+                await self._round()
+                pause = FIRST_PAUSE
+            except ForgeError as error:
+                self._events.notice("warning", "messages cannot be received", error=str(error))
+                await within(self.stopped, pause * random.uniform(0.5, 1.5))
+                pause = min(pause * 2, LONGEST_PAUSE)
+        if self._polls:
+            await asyncio.wait(self._polls)
+            await self._take_arrived()
+
+    async def _round(self) -> None:
+        """Ask the queues for as much as there is room for, and take what arrives."""
+        self._changed.clear()
+        room = self._room()
+        if room > 0 and not self._polls and room < len(self._urls):
+            await self._ask_in_order(room)
+            return
+        self._ask_all(room)
+        changed = asyncio.ensure_future(self._changed.wait())
+        # A worker that may not claim now is told by nobody when it may.
+        patience = None if self._polls else SHORT_WAIT
+        await asyncio.wait(
+            {*self._polls, changed}, timeout=patience, return_when=asyncio.FIRST_COMPLETED
+        )
+        changed.cancel()
+        await self._take_arrived()
+
+    def _room(self) -> int:
+        if self.stopped.is_set() or not self._desk.may_claim():
+            return 0
+        return self._desk.room() - sum(asked for _, asked in self._polls.values())
+
+    async def _ask_in_order(self, room: int) -> None:
+        """Too few slots for every queue to wait for one: the first that has something gets it."""
+        for url in self._urls:
+            if found := await self._queues.receive(url, room, 0):
+                await self._take(found)
+                return
+        self._turn = (self._turn + 1) % len(self._urls)
+        wait = min(self._patience.wait, SHORT_WAIT)
+        await self._take(await self._queues.receive(self._urls[self._turn], room, wait))
+
+    def _ask_all(self, room: int) -> None:
+        asked = Counter(url for url, _ in self._polls.values())
+        is_ample = len(self._urls) == 1 or room >= BATCH * len(self._urls)
+        wait = self._patience.wait if is_ample else min(self._patience.wait, SHORT_WAIT)
+        for place, url in enumerate(self._urls):
+            share = -(-room // (len(self._urls) - place))
+            while share > 0 and asked[url] < (MOST_POLLS if url in self._busy else 1):
+                most = min(share, BATCH)
+                poll = asyncio.ensure_future(self._queues.receive(url, most, wait))
+                self._polls[poll] = (url, most)
+                asked[url] += 1
+                share -= most
+                room -= most
+
+    async def _take_arrived(self) -> None:
+        failure: ForgeError | None = None
+        for poll in [poll for poll in self._polls if poll.done()]:
+            url, most = self._polls.pop(poll)
+            try:
+                found = poll.result()
+                (self._busy.add if len(found) == most else self._busy.discard)(url)
+                await self._take(found)
+            except ForgeError as error:
+                failure = error
+        if failure is not None:
+            raise failure
+
+    async def _take(self, found: Sequence[Message]) -> None:
+        """Claim the jobs that these messages name, or give them back where nothing is claimed."""
+        async with self._claiming:
+            if not self.stopped.is_set():
+                await self._take_up(found)
+                return
+        await self._queues.hide(found, 0)
+
+    async def _take_up(self, found: Sequence[Message]) -> None:
+        named: dict[UUID, Message] = {}
+        for message in found:
+            if message.job_id is None:
+                self._events.notice("warning", "a message names no job", message_id=message.id)
+            elif message.job_id in named:
+                self._keeper.delete([message])
+            else:
+                named[message.job_id] = message
+        if named:
+            await self._claim(named)
+
+    async def _claim(self, named: dict[UUID, Message]) -> None:
+        dead_after = self._patience.dead_after if self._desk.may_judge() else None
+        try:
+            taken = await self._link.run(
+                messages.claim(
+                    list(named),
+                    self._worker,
+                    dead_after=dead_after,
+                    locked_timeout=self._patience.locked_timeout,
+                )
+            )
+        except ForgeError:
+            # The answer may have been lost alone: the reconciler finds what is ours unheard.
+            self._desk.lost_a_claim()
+            await self._queues.hide(list(named.values()), LATER)
+            raise
+        for job in taken:
+            self._keeper.keep(named.pop(job.id), job.id, job.lease)
+            self._desk.start(job)
+        self._desk.told([job.id for job in taken])
+        if named:
+            await self._judge(named)
+
+    async def _judge(self, named: dict[UUID, Message]) -> None:
+        stands = await self._link.run(messages.standing(list(named), self._patience.dead_after))
+        for job_id, message in named.items():
+            if self._keeper.is_kept(message, job_id):
+                continue
+            verdict = judge(stands.get(job_id), self._worker)
+            if isinstance(verdict, Delete):
+                self._keeper.delete([message])
+            elif verdict.seconds is not None:
+                await self._queues.hide([message], verdict.seconds)
