@@ -17,6 +17,9 @@ from forge.core.event import (
 from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.outcome import Completion, Crashed, Expired, Outcome, Raised, Released, Snoozed
+from forge.core.payload import decode
+from forge.core.redact import redact_text, secrets_in
+from forge.telemetry.lines import SuccessLines, line_handler
 
 logger = logging.getLogger("forge")
 
@@ -33,12 +36,17 @@ class LogListener:
     def __init__(self) -> None:
         # Asked once: most attempts succeed, and one that is not logged should cost nothing.
         self._logs_success = logger.isEnabledFor(logging.INFO)
+        handler = line_handler(logger) if self._logs_success else None
+        self._write_success = _log_attempt if handler is None else SuccessLines(handler)
 
     def __call__(self, event: Event) -> None:
+        if type(event) is AttemptEnded:  # nearly always, and quicker than a match
+            if not isinstance(event.ack, Completion):
+                _log_attempt(event)
+            elif self._logs_success:
+                self._write_success(event)
+            return
         match event:
-            case AttemptEnded():
-                if self._logs_success or not isinstance(event.ack, Completion):
-                    _log_attempt(event)
             case AttemptStopped(job, seconds):
                 fields = _fields(job, seconds, "stopped", _NOT_ITS_OWN, None)
                 logger.warning("%s %s stopped: %s", job.type, job.id, _NOT_ITS_OWN, extra=fields)
@@ -49,7 +57,7 @@ class LogListener:
                 dead = ", ".join(map(str, workers))
                 logger.warning("took back %d jobs of dead workers (%s)", len(job_ids), dead)
             case WorkerNotice(level, message, detail):
-                shown = "".join(f"; {name}: {value}" for name, value in detail.items())
+                shown = "".join(f"; {k}: {redact_text(str(v))}" for k, v in detail.items())
                 logger.log(_LEVELS.get(level, logging.WARNING), "%s%s", message, shown)
 
 
@@ -65,10 +73,22 @@ class JsonFormatter(logging.Formatter):
         }
         written |= {k: v for k, v in record.__dict__.items() if k not in _ORDINARY}
         if record.exc_info:
-            written["exception"] = self.formatException(record.exc_info)
+            written["exception"] = redact_text(self.formatException(record.exc_info))
         return json.dumps(written, default=str, ensure_ascii=False)
 
 
+class TextFormatter(logging.Formatter):
+    """A line for people, and the trace where there is one."""
+
+    def __init__(self) -> None:
+        super().__init__(TEXT_FORMAT)
+
+    def formatException(self, error: Any) -> str:  # noqa: N802
+        return redact_text(super().formatException(error))
+
+
+LONGEST_ERROR = 500
+LONGEST_SAID = 4000
 TEXT_FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 _NOT_ITS_OWN = "its job was cancelled, or is another's by now"
 _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -78,7 +98,7 @@ _ORDINARY = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskNam
 def _log_attempt(event: AttemptEnded) -> None:
     job, ack = event.job, event.ack
     status = Status.COMPLETED if isinstance(ack, Completion) else ack.status
-    outcome, error = _outcome(event.outcome, status), _error(event.outcome)
+    outcome, error = _outcome(event.outcome, status), _error(event.outcome, job)
     level = _level(event.outcome, status)
     if not logger.isEnabledFor(level):
         return
@@ -126,10 +146,12 @@ def _outcome(outcome: Outcome, status: Status) -> str:
     return str(status)
 
 
-def _error(outcome: Outcome) -> str | None:
+def _error(outcome: Outcome, job: Job) -> str | None:
     match outcome:
         case Raised(failure):
-            return f"{failure.exception}: {failure.message}"[:500]
+            # Longer than what is shown, so that no secret is cut in two and passes for none.
+            said = f"{failure.exception}: {failure.message[:LONGEST_SAID]}"
+            return redact_text(said, secrets_in(decode(job.input)))[:LONGEST_ERROR]
         case Crashed(how):
             return f"its process died: {how}"
         case Expired():

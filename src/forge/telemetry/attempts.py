@@ -1,0 +1,86 @@
+"""Metrics of attempts: a listener that costs each of them a microsecond or two."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from forge.core.clock import DatabaseClock
+from forge.core.event import (
+    AttemptEnded,
+    AttemptRefused,
+    AttemptStopped,
+    Event,
+    Events,
+    JobsRescued,
+)
+from forge.core.job import Job
+from forge.core.lifecycle import Status
+from forge.core.outcome import Settlement
+from forge.telemetry.instruments import Amounts, Spread
+from forge.telemetry.metrics import WorkerMetrics
+
+
+def measure_attempts(events: Events, metrics: WorkerMetrics, clock: DatabaseClock) -> None:
+    """Count and measure the attempts of a worker from now on."""
+    listener = AttemptListener(metrics, clock)
+    events.begin_listeners.append(listener.began)
+    events.completion_listeners.append(listener.completed)
+    events.other_listeners.append(listener.other)
+
+
+def measure_running(metrics: WorkerMetrics, running: Callable[[], Iterable[Job]]) -> None:
+    """Show how many attempts run, by type, whenever somebody looks."""
+    seen: set[str] = set()
+
+    def read() -> Amounts:
+        counted = Counter(job.type for job in running())
+        seen.update(counted)
+        return {(job_type,): counted[job_type] for job_type in seen}
+
+    metrics.job_active_count.read = read
+
+
+class AttemptListener:
+    """Feeds a worker's metrics; the series of each type are looked up once."""
+
+    def __init__(self, metrics: WorkerMetrics, clock: DatabaseClock) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._waits: dict[str, Spread] = {}
+        self._completions: dict[str, Spread] = {}
+
+    def began(self, job: Job, now: float) -> None:
+        """An attempt starts: it has waited since its job was due, by the database's clock."""
+        wait = self._waits.get(job.type)
+        if wait is None:
+            wait = self._metrics.job_queue_latency_milliseconds.labelled(job.type)
+            self._waits[job.type] = wait
+        waited = (now + self._clock.ahead - job.due) * 1000
+        if waited < 0:  # two clocks are never quite the same
+            waited = 0.0
+        wait.counts[bisect_left(wait.bounds, waited)] += 1
+        wait.total += waited
+
+    def completed(self, job: Job, seconds: float) -> None:
+        """An attempt succeeded."""
+        spread = self._completions.get(job.type)
+        if spread is None:
+            spread = self._spread(job.type, Status.COMPLETED)
+            self._completions[job.type] = spread
+        spread.counts[bisect_left(spread.bounds, seconds)] += 1
+        spread.total += seconds
+
+    def other(self, event: Event) -> None:
+        """Something else happened."""
+        match event:
+            case AttemptEnded(job, _, Settlement(status=status), seconds):
+                self._spread(job.type, status).observe(seconds)
+            case AttemptStopped(job, seconds):
+                self._spread(job.type, Status.CANCELLED).observe(seconds)
+            case AttemptRefused(_, _, act):
+                self._metrics.attempts_refused.labelled(act).add()
+            case JobsRescued(job_ids):
+                self._metrics.jobs_rescued.labelled().add(len(job_ids))
+
+    def _spread(self, job_type: str, status: Status) -> Spread:
+        return self._metrics.job_processing_duration_seconds.labelled(job_type, str(status))

@@ -1,0 +1,18 @@
+"""What an app measures of itself."""
+
+from forge.store.link import Observer
+from forge.telemetry.metrics import Metrics
+from forge.telemetry.outgoing import CallMeter
+
+
+class Measured:
+    """The metrics of an app, and who is told of the statements that it runs."""
+
+    def __init__(self) -> None:
+        self.metrics = Metrics()
+        self.observers: list[Observer] = []
+
+    @property
+    def call_meter(self) -> CallMeter:
+        """What measures the calls of its actions to other services."""
+        return CallMeter(self.metrics.api)

@@ -1,0 +1,229 @@
+"""Every metric there is: the API's, which the server shows, and the worker's, on its own port."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from forge.telemetry.instruments import Counter, CountOf, Gauge, Histogram
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
+
+API_SECONDS = (0.1, 0.3, 0.5, 1, 2, 5, 10)
+JOB_SECONDS = (0.1, 0.3, 0.5, 0.7, 1, 3, 5, 7, 10)
+AWS_SECONDS = (0.1, 0.3, 0.5, 1, 3, 5, 7, 10)
+UPLOAD_BYTES = tuple(1024 * 2**power for power in range(11))
+WAIT_MILLISECONDS = (10, 30, 50, 70, 100, 300, 500, 700, 1000, *range(1500, 10_001, 500))
+
+AnyInstrument = Counter | CountOf | Histogram | Gauge
+
+
+class QueueGauges:
+    """How the queue stands, from the database: shown by the server, and by one of the workers."""
+
+    def __init__(self) -> None:
+        self.workers_alive = Gauge("forge_workers_alive", "Workers that live, by crew.", ("crew",))
+        self.oldest_due = Gauge(
+            "forge_oldest_due_seconds",
+            "How long the job that is due longest has been waiting, by type.",
+            ("job_type",),
+        )
+        self.dead_letters = Gauge(
+            "forge_dead_letters", "Dead letters that wait for review, by type.", ("job_type",)
+        )
+        self.snapshot_seconds = Gauge(
+            "forge_oldest_snapshot_seconds",
+            "Age of the oldest transaction that keeps dead rows in the tables, by kind.",
+            ("kind",),
+        )
+        self.snapshot_transactions = Gauge(
+            "forge_oldest_snapshot_transactions",
+            "How many transactions have begun since the oldest snapshot was taken, by kind.",
+            ("kind",),
+        )
+
+
+class _Registry:
+    """Some instruments, and a registry in which an app may have more of its own."""
+
+    @cached_property
+    def registry(self) -> "CollectorRegistry":
+        """The registry that is shown; an app may register metrics of its own with it."""
+        from prometheus_client import CollectorRegistry
+
+        registry = CollectorRegistry()
+        registry.register(self)
+        return registry
+
+    def instruments(self) -> list[AnyInstrument]:
+        """Return the instruments of Forge itself, in the order in which they are shown."""
+        known: list[AnyInstrument] = []
+        for value in vars(self).values():
+            if isinstance(value, AnyInstrument):
+                known.append(value)
+            elif isinstance(value, QueueGauges):
+                known += vars(value).values()
+        return known
+
+    def collect(self) -> Iterator["Metric"]:
+        for instrument in self.instruments():
+            yield from instrument.collect()
+
+    def drain(self) -> list[list[Any]]:
+        """Take out what was counted and measured, as plain values for another process."""
+        return [
+            [instrument.name, *series]
+            for instrument in self.instruments()
+            if isinstance(instrument, Counter | Histogram)
+            for series in instrument.drain()
+        ]
+
+    def absorb(self, drained: list[list[Any]]) -> None:
+        """Add what another process counted and measured."""
+        known = {instrument.name: instrument for instrument in self.instruments()}
+        for name, labels, *amounts in drained:
+            instrument = known[name]
+            if isinstance(instrument, Counter | Histogram):
+                instrument.labelled(*labels).absorb(*amounts)
+
+    def describe(self) -> Iterator["Metric"]:
+        return self.collect()
+
+
+class ApiMetrics(_Registry):
+    """What the server measures."""
+
+    def __init__(self) -> None:
+        self.http_request_duration_seconds = Histogram(
+            "http_request_duration_seconds",
+            "Duration of HTTP requests.",
+            ("method", "route", "status_code"),
+            API_SECONDS,
+        )
+        self.http_requests_total = Counter(
+            "http_requests_total",
+            "Total number of HTTP requests.",
+            ("method", "route", "status_code"),
+        )
+        self.upload_size_bytes = Histogram(
+            "upload_size_bytes", "Upload size in bytes.", ("mime_type",), UPLOAD_BYTES
+        )
+        self.db_query_duration_seconds = Histogram(
+            "db_query_duration_seconds",
+            "Duration of DB queries.",
+            ("operation", "table"),
+            API_SECONDS,
+        )
+        self.db_query_error_total = Counter(
+            "db_query_error_total",
+            "Total number of DB query errors.",
+            ("operation", "table", "error_code"),
+        )
+        self.external_duration_seconds, self.external_error_total = _external()
+        self.queue = QueueGauges()
+        self.canary_age = Gauge(
+            "forge_canary_age_seconds",
+            "Seconds since a canary of this crew was last seen to be consumed.",
+            ("crew",),
+        )
+        self.canary_latency = Gauge(
+            "forge_canary_latency_seconds",
+            "How long the last canary took from its dispatch to its end.",
+            ("crew",),
+        )
+
+
+class WorkerMetrics(_Registry):
+    """What a worker measures."""
+
+    def __init__(self) -> None:
+        self.job_processing_duration_seconds = Histogram(
+            "job_processing_duration_seconds",
+            "Duration of job processing.",
+            ("job_type", "status"),
+            JOB_SECONDS,
+        )
+        self.job_queue_latency_milliseconds = Histogram(
+            "job_queue_latency_milliseconds",
+            "Duration of job queue latency: from scheduled_at to the start of the attempt.",
+            ("job_type",),
+            WAIT_MILLISECONDS,
+        )
+        self.job_processed_total = CountOf(
+            "job_processed_total",
+            "Total number of jobs processed.",
+            self.job_processing_duration_seconds,
+        )
+        self.image_processing_errors_total = Counter(
+            "image_processing_errors_total",
+            "Total number of image processing errors.",
+            ("error_type",),
+        )
+        self.s3_operation_duration_seconds = Histogram(
+            "s3_operation_duration_seconds",
+            "Duration of S3 operations.",
+            ("operation", "bucket"),
+            AWS_SECONDS,
+        )
+        self.s3_operation_errors_total = Counter(
+            "s3_operation_errors_total",
+            "Total number of S3 operation errors.",
+            ("operation", "bucket", "error_code"),
+        )
+        self.db_query_duration_seconds = Histogram(
+            "db_query_duration_seconds", "Duration of DB queries.", ("query_type",), JOB_SECONDS
+        )
+        self.db_query_errors_total = Counter(
+            "db_query_errors_total",
+            "Total number of DB query errors.",
+            ("query_type", "error_type"),
+        )
+        self.cloudfront_operation_duration_seconds = Histogram(
+            "cloudfront_operation_duration_seconds",
+            "Duration of CloudFront operations.",
+            ("operation",),
+            AWS_SECONDS,
+        )
+        self.cloudfront_operation_errors_total = Counter(
+            "cloudfront_operation_errors_total",
+            "Total number of CloudFront operation errors.",
+            ("operation", "error_code"),
+        )
+        by_type = ("job_type",)
+        self.job_active_count = Gauge("job_active_count", "Number of active jobs.", by_type)
+        self.job_queue_depth = Gauge("job_queue_depth", "Number of jobs in the queue.", by_type)
+        self.external_duration_seconds, self.external_error_total = _external()
+        self.attempts_refused = Counter(
+            "forge_attempts_refused_total",
+            "Writes that the database refused, since their attempt had lost its job.",
+            ("act",),
+        )
+        self.jobs_rescued = Counter(
+            "forge_jobs_rescued_total", "Jobs taken back from workers that died.", ()
+        )
+        self.queue = QueueGauges()
+
+
+class Metrics:
+    """The two registries of an app."""
+
+    def __init__(self) -> None:
+        self.api = ApiMetrics()
+        self.worker = WorkerMetrics()
+
+
+def _external() -> tuple[Histogram, Counter]:
+    return (
+        Histogram(
+            "external_duration_seconds",
+            "Duration of external service calls.",
+            ("service", "operation"),
+            API_SECONDS,
+        ),
+        Counter(
+            "external_error_total",
+            "Total number of external service errors.",
+            ("service", "operation", "error_code"),
+        ),
+    )

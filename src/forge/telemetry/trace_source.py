@@ -1,0 +1,27 @@
+"""Where a dispatch learns which trace it belongs to, if anybody traces in this process."""
+
+from collections.abc import Callable
+
+from forge.core.wish import Options
+
+# Given the type of a job that is dispatched, says its `traceparent`. Tracing is the process's, not
+# an app's: there is one tracer provider.
+Source = Callable[[str], str | None]
+_sources: list[Source] = []
+
+
+def set_source(source: Source | None) -> None:
+    """Say where the trace of a dispatch comes from; None for nowhere."""
+    _sources[:] = [] if source is None else [source]
+
+
+def current_traceparent(job_type: str) -> str | None:
+    return _sources[0](job_type) if _sources else None
+
+
+def traced(job_type: str, options: Options) -> Options:
+    """Add the trace that a dispatch belongs to, unless the caller names one."""
+    if not _sources or "traceparent" in options:
+        return options
+    found = _sources[0](job_type)
+    return options if found is None else {**options, "traceparent": found}

@@ -1,0 +1,123 @@
+"""OpenTelemetry: the span that dispatches and the span of each attempt are of one trace."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from forge.core.errors import ConfigError
+from forge.core.signals import Snooze
+from forge.core.trace_context import TraceContext, read_traceparent
+from forge.telemetry.trace_source import set_source
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, Tracer
+
+NAME = "forge"
+
+
+def trace(app: Any, *, links: bool = False) -> None:
+    """Trace what an app dispatches and runs, with the process's tracer provider.
+
+    An attempt's span is a child of the dispatching one; with `links` it begins a trace of its own
+    that is linked to that one, which suits jobs that run long after.
+    """
+    tracer = _tracer()
+    set_source(lambda job_type: _dispatching(tracer, job_type))
+
+    async def in_span(ctx: Any, call_next: Callable[[], Awaitable[Any]]) -> Any:
+        from opentelemetry.trace import Link, SpanKind
+
+        came_from = _remote(ctx.traceparent)
+        linked = [Link(came_from)] if links and came_from is not None else []
+        with tracer.start_as_current_span(
+            f"process {ctx.job_type}",
+            context=None if links else _parent(came_from),
+            kind=SpanKind.CONSUMER,
+            attributes=_attributes(ctx),
+            links=linked,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            return await _told(span, call_next)
+
+    app.middleware(in_span)
+
+
+async def _told(span: "Span", call_next: Callable[[], Awaitable[Any]]) -> Any:
+    from opentelemetry.trace import Status, StatusCode
+
+    try:
+        return await call_next()
+    except Snooze:
+        span.set_attribute("forge.outcome", "snoozed")
+        raise
+    except BaseException as error:
+        span.record_exception(error)
+        span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+        raise
+
+
+def _tracer() -> "Tracer":
+    try:
+        from opentelemetry import trace as opentelemetry
+    except ImportError:
+        raise ConfigError(
+            "OpenTelemetry is not installed; run `pip install 'forge-jobs[otel]'`"
+        ) from None
+    return opentelemetry.get_tracer(NAME)
+
+
+def _dispatching(tracer: "Tracer", job_type: str) -> str | None:
+    """Make the span of a dispatch, and return what its job carries along."""
+    from opentelemetry.trace import SpanKind
+
+    with tracer.start_as_current_span(
+        f"dispatch {job_type}",
+        kind=SpanKind.PRODUCER,
+        attributes={"messaging.system": "forge", "messaging.destination.name": job_type},
+    ) as span:
+        found = span.get_span_context()
+    if not found.is_valid:
+        return None
+    return str(
+        TraceContext(
+            f"{found.trace_id:032x}", f"{found.span_id:016x}", f"{int(found.trace_flags):02x}"
+        )
+    )
+
+
+def _remote(traceparent: str | None) -> Any:
+    from opentelemetry.trace import SpanContext, TraceFlags
+
+    found = read_traceparent(traceparent)
+    if found is None:
+        return None
+    return SpanContext(
+        int(found.trace_id, 16),
+        int(found.span_id, 16),
+        is_remote=True,
+        trace_flags=TraceFlags(int(found.flags, 16)),
+    )
+
+
+def _parent(remote: Any) -> "Context":
+    from opentelemetry.context import Context
+    from opentelemetry.trace import NonRecordingSpan, set_span_in_context
+
+    # Without a parent of its own an attempt is not part of whatever the worker happens to do.
+    return Context() if remote is None else set_span_in_context(NonRecordingSpan(remote), Context())
+
+
+def _attributes(ctx: Any) -> dict[str, Any]:
+    told = {
+        "messaging.system": "forge",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": ctx.job_type,
+        "messaging.message.id": str(ctx.job_id),
+        "messaging.message.conversation_id": None
+        if ctx.correlation_id is None
+        else str(ctx.correlation_id),
+        "forge.attempt": ctx.attempt,
+        "forge.tenant_id": ctx.tenant_id,
+    }
+    return {name: value for name, value in told.items() if value is not None}
