@@ -8,8 +8,10 @@ from pydantic import BaseModel
 
 from forge.core.lifecycle import FINAL, OWNED, Status
 from forge.core.signals import NonRetryable
-from forge.registry import Handler, JobDefinition
-from forge.store import audit, jobs
+from forge.dead_letters.reprocessing import REPROCESS, reprocess
+from forge.registry import JobDefinition
+from forge.signature import Handler
+from forge.store import audit, jobs, position
 from forge.store.notify import CHANGES, WAKE, send, worker_channel
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ CANCEL = "forge.cancel"
 DELETE = "forge.delete"
 RUN_NOW = "forge.run_now"
 RESCHEDULE = "forge.reschedule"
+CANARY = "forge.canary"
 # Every worker serves this queue, whatever others it was told to serve.
 QUEUE = "forge"
 
@@ -34,6 +37,12 @@ class RescheduleRequest(Request):
     """Which job is meant, and when it is to run."""
 
     at: datetime
+
+
+class Canary(BaseModel):
+    """Which canaries before this one are over and can be forgotten."""
+
+    previous: list[UUID] = []
 
 
 async def cancel(ctx: "JobContext", input: Request) -> dict[str, Any]:
@@ -75,6 +84,12 @@ async def reschedule(ctx: "JobContext", input: RescheduleRequest) -> dict[str, A
     return await _move(ctx, input, input.at, "job_rescheduled")
 
 
+async def canary(ctx: "JobContext", input: Canary) -> None:
+    """Show that a worker consumes, and take away the canaries that showed it before."""
+    if input.previous:
+        await ctx.run(position.erase_canaries(input.previous))
+
+
 async def _move(
     ctx: "JobContext", input: Request, at: datetime | None, event: str
 ) -> dict[str, Any]:
@@ -99,15 +114,27 @@ async def _report(
         status = await _status(ctx, input.job_id)
         reason = "it is final" if status in FINAL else f"it is {status}"
         raise NonRetryable(f"job {input.job_id} was left alone: {reason}")
-    actor = (ctx.auth or {}).get("actor")
+    actor = None if ctx.auth is None else ctx.auth.actor
     for job_id in done:
         await ctx.run(audit.add(event, actor, ctx.tenant_id, job_id, input.reason))
     await ctx.run(send(CHANGES, " ".join(job_id.hex for job_id in done)))
     return {"job_id": str(input.job_id), "done": what}
 
 
-def _definition(name: str, handler: Handler) -> JobDefinition[Any, Any]:
-    return JobDefinition(handler, name=name, queue=QUEUE, priority="critical", dead_letter=False)
+def canary_for(crew: str) -> JobDefinition[Any, Any]:
+    """Return the canary that only the workers of one crew take."""
+    return _definition(CANARY, canary, crew)
+
+
+def _definition(name: str, handler: Handler, crew: str | None = None) -> JobDefinition[Any, Any]:
+    return JobDefinition(
+        handler,
+        name=name,
+        queue=QUEUE,
+        priority="critical",
+        dead_letter=False,
+        worker_capability=crew,
+    )
 
 
 REQUESTS = {
@@ -115,4 +142,6 @@ REQUESTS = {
     DELETE: _definition(DELETE, delete),
     RUN_NOW: _definition(RUN_NOW, run_now),
     RESCHEDULE: _definition(RESCHEDULE, reschedule),
+    CANARY: _definition(CANARY, canary),
+    REPROCESS: reprocess,
 }

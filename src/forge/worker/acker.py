@@ -1,12 +1,11 @@
 """Acks: what attempts came to, written in batches, each fenced by its lease."""
 
 import asyncio
-import random
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
-from forge.core.errors import DatabaseUnavailable, SchemaMissing, StatementRefused
+from forge.core.errors import StatementRefused
 from forge.core.event import AttemptRefused, Events
 from forge.core.job import Job
 from forge.core.lifecycle import Status
@@ -15,8 +14,8 @@ from forge.store import jobs
 from forge.store.jobs import Note
 from forge.store.link import Link
 from forge.store.statement import Row, Statement
+from forge.worker.insist import insist
 
-T = TypeVar("T")
 Make = Callable[[list[Any]], Statement[list[UUID]]]
 # One statement's worth: larger ones hold locks longer and gain nothing.
 MOST_AT_ONCE = 1000
@@ -139,25 +138,12 @@ class Acker:
 
     async def _write(self, link: Link, statement: Make, entries: list[Any], act: str) -> None:
         try:
-            accepted, is_again = await self._insist(link, lambda: statement(entries))
+            accepted, is_again = await insist(link, self._events, lambda: statement(entries))
         except StatementRefused as error:
             await self._write_apart(link, statement, entries, act, error)
             return
         if len(accepted) < len(entries):
             await self._account_for(link, set(accepted), entries, act, is_again)
-
-    async def _insist(self, link: Link, statement: Callable[[], Statement[T]]) -> tuple[T, bool]:
-        """Ask until the database answers; say with its answer whether it took more than one try."""
-        pause = 0.05
-        is_again = False
-        while True:
-            try:
-                return await link.run(statement()), is_again
-            except (DatabaseUnavailable, SchemaMissing) as error:
-                self._events.notice("warning", "acks wait for the database", error=str(error))
-                await asyncio.sleep(pause * random.uniform(0.5, 1.5))
-                pause = min(pause * 2, 5)
-                is_again = True
 
     async def _write_apart(
         self,
@@ -197,7 +183,7 @@ class Acker:
     async def _written_before(self, link: Link, missed: list[Any], act: str) -> set[UUID]:
         """Tell acks whose first try was committed, its answer lost, from those that came late."""
         attempts = [(entry.id, entry.lease) for entry in missed]
-        found, _ = await self._insist(link, lambda: jobs.standing(attempts))
+        found, _ = await insist(link, self._events, lambda: jobs.standing(attempts))
         stands = {row["id"]: row for row in found}
         return {e.id for e in missed if e.id in stands and _is_written(e, act, stands[e.id])}
 

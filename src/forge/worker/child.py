@@ -18,19 +18,26 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import httpx
+from pydantic import TypeAdapter
 
 from forge.app import Forge
 from forge.classify import Classifier
 from forge.core.errors import ForgeError
 from forge.core.job import Job
-from forge.core.payload import encode
+from forge.core.run import make_run
+from forge.core.schedule_record import ScheduleRecord
 from forge.core.signals import Snooze
 from forge.registry import JobDefinition
+from forge.schedules.definition import ScheduleDefinition
 from forge.store import jobs
 from forge.store.database import Database, Pool
 from forge.store.jobs import Note
 from forge.store.statement import Statement
+from forge.telemetry.metrics import WorkerMetrics
+from forge.telemetry.outgoing import CallMeter, MeasuredClient
+from forge.telemetry.services import measure_services
 from forge.worker.context import JobContext
+from forge.worker.schedule_context import ScheduleContext
 
 T = TypeVar("T")
 NOTE_INTERVAL = 0.05
@@ -72,7 +79,13 @@ class InChild:
         self._database = database
         self._sent_at = 0.0
         self.pool = pool
-        self.http = httpx.AsyncClient()
+        self.metrics = WorkerMetrics()
+        self._http: httpx.AsyncClient | None = None
+
+    @property
+    def http(self) -> httpx.AsyncClient:
+        self._http = self._http or MeasuredClient(CallMeter(self.metrics))
+        return self._http
 
     def noted(self, context: JobContext) -> None:
         if time.monotonic() - self._sent_at >= NOTE_INTERVAL:
@@ -84,7 +97,7 @@ class InChild:
 
     async def _beat(self, context: JobContext) -> None:
         note = Note(context.job_id, context.lease, None, None, None)
-        if not await self._database.run(jobs.note([note])):
+        if not await self._database.run(context.noting(note)):
             raise context.stale("heartbeat")
 
     async def run(self, statement: Statement[T]) -> T:
@@ -102,26 +115,28 @@ def take_note(context: JobContext) -> dict[str, Any] | None:
 async def _serve(channel: Channel, order: dict[str, Any]) -> None:
     database = Database(order["database_url"], pool_size=4, pooler=order["pooler"])
     around = InChild(channel, database, await database.users())
-    context = JobContext(_job(order["job"]), around)
-    answer = await _answer(order, context)
+    context = _context(order, around)
+    answer = await _answer(order, context, around)
     await around.http.aclose()
     await database.close()
-    channel.send(answer | {"note": take_note(context) or {}})
+    told = {"note": take_note(context) or {}, "metrics": around.metrics.drain()}
+    channel.send(answer | told)
 
 
-async def _answer(order: dict[str, Any], context: JobContext) -> dict[str, Any]:
+async def _answer(order: dict[str, Any], context: JobContext, around: InChild) -> dict[str, Any]:
     classifier = Classifier()
     try:
         definition = _find(order)
+        if isinstance(context, ScheduleContext) and isinstance(definition, ScheduleDefinition):
+            context.definition = definition
         if definition.app is not None:
             classifier = definition.app.classifier
+            around.metrics = definition.app.metrics.worker
+            if not definition.app.events.other_listeners:
+                measure_services(definition.app.events, around.metrics)
         output = await _call(definition, context, order["job"]["input"])
-        text = (
-            None
-            if output is None
-            else encode(output, what="the output", limit=order["output_limit"])
-        )
-        if context.completed and text is not None:
+        text = definition.write_output(output, limit=order["output_limit"])
+        if context.completed and text is not None and context.is_noted_as_it_goes:
             await context.run(jobs.add_output(context.job_id, context.lease, text))
         return {"outcome": "settled" if context.completed else "returned", "output": text}
     except Snooze as snooze:
@@ -171,6 +186,14 @@ def _find(order: dict[str, Any]) -> JobDefinition[Any, Any]:
             f"{place} is not the job {name}; leave the decorated function in its place"
         )
     return found
+
+
+def _context(order: dict[str, Any], around: InChild) -> JobContext:
+    if order["schedule"] is None:
+        return JobContext(_job(order["job"]), around)
+    record = TypeAdapter(ScheduleRecord).validate_json(order["schedule"])
+    fields = order["job"]
+    return ScheduleContext(make_run(record, fields["input"], fields["checkpoint"]), around)
 
 
 def _job(fields: dict[str, Any]) -> Job:

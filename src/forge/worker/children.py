@@ -10,7 +10,10 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from forge.app import Forge
+from forge.core.job import Job
 from forge.core.outcome import (
     Crashed,
     Failure,
@@ -21,6 +24,8 @@ from forge.core.outcome import (
     Settled,
     Snoozed,
 )
+from forge.core.run import Run
+from forge.core.schedule_record import ScheduleRecord
 from forge.store.jobs import Note
 from forge.worker.attempt import Attempt, Stop
 from forge.worker.notes import Notes
@@ -55,6 +60,7 @@ class Children:
             self._idle.append(child)
         else:
             await child.close()
+        self._app.metrics.worker.absorb(answer["metrics"])
         return _outcome(answer)
 
     async def close(self) -> None:
@@ -74,6 +80,7 @@ class Children:
             "pooler": self._app.config.database.pooler,
             "output_limit": self._app.config.payload.max_output,
             "job": {name: _plain(value) for name, value in job.items()},
+            "schedule": _schedule(attempt.job),
         }
 
     def _noted(self, attempt: Attempt, note: dict[str, Any]) -> None:
@@ -172,6 +179,12 @@ def _outcome(answer: dict[str, Any]) -> Outcome | Settled:
     if failure["retry_after"] is not None:
         failure["retry_after"] = timedelta(seconds=failure["retry_after"])
     return Raised(Failure(**failure))
+
+
+def _schedule(job: Job) -> str | None:
+    if not isinstance(job, Run):
+        return None
+    return TypeAdapter(ScheduleRecord).dump_json(job.schedule).decode()
 
 
 def _plain(value: Any) -> Any:

@@ -14,14 +14,16 @@ from forge.core.errors import ForgeError
 from forge.core.event import Events
 from forge.core.job import Job
 from forge.core.lanes import Lanes
-from forge.requests import QUEUE, REQUESTS
-from forge.store import jobs
+from forge.core.run import NO_QUEUE, Run
+from forge.store import jobs, schedules
 from forge.store.jobs import Lane, Place
 from forge.store.link import Link
 from forge.store.waiting import within
 from forge.store.workers import Registration
 from forge.worker.acker import Acker
+from forge.worker.recurrence import Recurrence
 from forge.worker.runner import Runner
+from forge.worker.serving import serves
 
 # Jobs are fetched ahead only as long as they would wait no longer than this for a slot.
 LONGEST_WAIT = 0.1
@@ -49,6 +51,7 @@ class Claimer:
         poll: Callable[[], float],
         told: Callable[[Sequence[UUID]], None],
         is_heard: Callable[[], bool],
+        recurrence: Recurrence | None = None,
     ) -> None:
         # More than one, so that a claim may be on its way while the disk still writes another.
         self._links = deque(links)
@@ -61,6 +64,8 @@ class Claimer:
         self._told = told
         self._poll = poll
         self._is_heard = is_heard
+        self._recurrence = recurrence
+        self._had_schedules = False
         self._slots = worker.max_concurrent
         self._lanes: Lanes[Lane] = Lanes(self._serves)
         self._lane_of: dict[tuple[Any, ...], int] = {}
@@ -68,6 +73,8 @@ class Claimer:
         self._ahead: deque[tuple[Job, float, bool]] = deque()
         self._loop = asyncio.get_running_loop()
         self.lost_a_claim = False
+        # Whether word of a lane's jobs comes by message.
+        self.is_carried: Callable[[Lane], bool] = lambda lane: False
         self.stopped = asyncio.Event()
 
     def hint(self) -> None:
@@ -158,32 +165,52 @@ class Claimer:
     async def _ask(self) -> "_Ask | None":
         """Decide what to claim, after a look at where work stands when that is due."""
         room, start = self._room()
-        if room <= 0 or not self._may_claim():
+        if room <= 0 or not self.may_claim():
             return None
         limit = min(room, self._batch_size)
-        if guess := self._lanes.guess():
+        if guess := self._of_one_table(self._lanes.guess()):
             return _Ask(guess, limit, start, is_guess=True)
         if self._lanes.survey_is_due(self._loop.time()):
             await self._survey()
-        asked = self._lanes.next()
+        asked = self._of_one_table(self._lanes.next())
         return _Ask(asked, limit, start) if asked else None
 
     def _ask_ahead(self, just_taken: int) -> "_Ask | None":
         """Decide what to claim while these jobs run, where that takes them no time."""
         in_hand = len(self._runner.running) + len(self._ahead) + just_taken
         is_wanted = just_taken and in_hand <= self._slots and self._wait() < IN_NO_TIME
-        if not is_wanted or self.stopped.is_set() or not self._may_claim():
+        if not is_wanted or self.stopped.is_set() or not self.may_claim():
             return None
         if self._lanes.survey_is_due(self._loop.time()) or not (asked := self._lanes.next()):
             return None
-        return _Ask(asked, self._batch_size, start=True)
+        return _Ask(self._of_one_table(asked), self._batch_size, start=True)
 
-    def _may_claim(self) -> bool:
+    def _of_one_table(
+        self, places: list[tuple[int, datetime, UUID]]
+    ) -> list[tuple[int, datetime, UUID]]:
+        """Let jobs and schedules that are equally urgent have their turns."""
+        if self._recurrence is None or len(places) < 2:
+            return places
+        of_schedules = [place for place in places if self._is_recurring(place[0])]
+        of_jobs = [place for place in places if not self._is_recurring(place[0])]
+        self._had_schedules = bool(of_schedules) and not (self._had_schedules and of_jobs)
+        return of_schedules if self._had_schedules else of_jobs
+
+    def _is_recurring(self, lane: int) -> bool:
+        return self._recurrence is not None and self._lanes.seen(lane).queue == NO_QUEUE
+
+    def may_claim(self) -> bool:
+        """Whether this worker is known to live, and its acks are not behind."""
         # What a worker claims while it counts as dead would be taken from it at once; and what has
         # ended but is not written would run again if it died, so that there must not be much of it.
-        return self._is_heard() and self._acker.unwritten <= 2 * self._slots + self._batch_size
+        unwritten = self._acker.unwritten
+        if self._recurrence is not None:
+            unwritten += self._recurrence.concluder.unwritten
+        return self._is_heard() and unwritten <= 2 * self._slots + self._batch_size
 
     async def _fetch(self, ask: "_Ask", link: Link) -> list[Job]:
+        if self._is_recurring(ask.places[0][0]):
+            return await self._fetch_runs(ask, link)
         worker = self._worker
         taken = await link.run(
             jobs.claim(
@@ -200,16 +227,33 @@ class Claimer:
         self._told([job.id for job in taken])
         return taken
 
+    async def _fetch_runs(self, ask: "_Ask", link: Link) -> list[Job]:
+        assert self._recurrence is not None
+        taken = await link.run(
+            schedules.claim(
+                [Place(*place) for place in ask.places],
+                ask.limit,
+                worker=self._worker.id,
+                incarnation=self._worker.incarnation,
+                rules=self._recurrence.rules,
+            )
+        )
+        taken.sort(key=OLDEST_FIRST)
+        self._lanes.took(ask.places, taken, ask.limit, self._lane_of_job)
+        return list(taken)
+
     def _take(self, taken: list[Job], start: bool) -> None:
         room = self._slots - len(self._runner.running) if start else 0
         for job in taken[:room]:
             self._runner.start(job)
         now = self._loop.time()
-        self._ahead.extend((job, now, start) for job in taken[room:])
+        self._ahead.extend((job, now, start or isinstance(job, Run)) for job in taken[room:])
 
     async def _survey(self) -> None:
         began = time.perf_counter()
         found = await self._links[0].run(jobs.survey())
+        if self._recurrence is not None:
+            found += await self._links[0].run(schedules.survey())
         self._lanes.surveyed(found, self._loop.time(), time.perf_counter() - began)
         if len(self._lane_of) > MOST_LANES_KNOWN:
             self._lane_of.clear()
@@ -239,21 +283,10 @@ class Claimer:
         return pause
 
     def _serves(self, lane: Lane) -> bool:
-        return serves(self._worker, lane)
+        return serves(self._worker, lane) and not self.is_carried(lane)
 
     def _lane_of_job(self, job: Any) -> int | None:
         return self._lane_of.get((job.type, job.queue, job.worker_capability, job.priority))
-
-
-def serves(worker: Registration, lane: Lane) -> bool:
-    """Whether a worker may take the jobs of a lane."""
-    if lane.queue == QUEUE:
-        return lane.job_type in REQUESTS
-    return (
-        lane.job_type in worker.job_types
-        and (worker.queues is None or lane.queue in worker.queues)
-        and (lane.worker_capability is None or lane.worker_capability in worker.capabilities)
-    )
 
 
 class _Ask(NamedTuple):

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
+from forge.core.auth import Auth
 from forge.core.errors import StaleAttempt
 from forge.core.job import Job
 from forge.core.outcome import Completion
@@ -45,6 +46,9 @@ class JobContext:
     """The job at hand."""
 
     __slots__ = ("_around", "_checkpoint", "_job", "cancelled", "completed", "lived_at", "note")
+
+    # Whether progress is written as it goes, for those who watch, or with the end.
+    is_noted_as_it_goes = True
 
     def __init__(self, job: Job, around: Surroundings) -> None:
         self._job = job
@@ -88,9 +92,14 @@ class JobContext:
         return self._job.correlation_id
 
     @property
-    def auth(self) -> dict[str, Any] | None:
-        """Who dispatched the job."""
-        return None if self._job.auth is None else decode(self._job.auth)
+    def auth(self) -> Auth | None:
+        """Who dispatched the job; None where nobody said."""
+        return None if self._job.auth is None else Auth(decode(self._job.auth))
+
+    @property
+    def traceparent(self) -> str | None:
+        """The W3C trace context of whoever dispatched the job, to be passed on."""
+        return self._job.traceparent
 
     @property
     def is_retry(self) -> bool:
@@ -136,7 +145,7 @@ class JobContext:
     @asynccontextmanager
     async def complete_in_transaction(self, output: Any = None) -> AsyncIterator["Connection[Any]"]:
         """Commit the handler's own writes and the completion together, or neither."""
-        text = None if output is None else encode(output, what="the output")
+        text = self._write(output)
         async with self.db.acquire() as conn, conn.transaction():
             yield conn
             if not await self._complete_on(conn, text):
@@ -145,10 +154,17 @@ class JobContext:
 
     async def _complete_on(self, conn: "Connection[Any]", output: str | None) -> bool:
         done = jobs.complete([Completion(self._job.id, self._job.lease, output)])
-        if await _accepted(conn, done):
+        if await is_accepted(conn, done):
             return True
         # The start of a job that was fetched ahead may not be written yet.
-        return await _accepted(conn, jobs.start([self._job])) and await _accepted(conn, done)
+        return await is_accepted(conn, jobs.start([self._job])) and await is_accepted(conn, done)
+
+    def noting(self, note: Note) -> Statement[list[UUID]]:
+        """Return the statement that writes a note down."""
+        return jobs.note([note])
+
+    def _write(self, output: Any) -> str | None:
+        return None if output is None else encode(output, what="the output")
 
     async def run(self, statement: Statement[T]) -> T:
         """Run one of Forge's own statements."""
@@ -158,7 +174,7 @@ class JobContext:
         was_waiting = self.note is not None
         note = self.note or Note(self._job.id, self._job.lease, None, None, None)
         self.note = note._replace(**{k: v for k, v in changes.items() if v is not None})
-        if not was_waiting:
+        if not was_waiting and self.is_noted_as_it_goes:
             self._around.noted(self)
 
     def stale(self, act: str) -> StaleAttempt:
@@ -168,7 +184,8 @@ class JobContext:
         )
 
 
-async def _accepted(conn: "Connection[Any]", statement: Statement[list[UUID]]) -> bool:
+async def is_accepted(conn: "Connection[Any]", statement: Statement[list[UUID]]) -> bool:
+    """Run a fenced statement on a handler's connection, and say whether the fence let it pass."""
     return bool(statement.read(await conn.fetch(statement.sql, *statement.args)))
 
 

@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from uuid import UUID
 
+from forge.config import WorkerConfig
+from forge.core.clock import DatabaseClock
 from forge.core.errors import ForgeError, StatementRefused
 from forge.core.event import Events, JobsRescued
-from forge.store import jobs, workers
+from forge.store import jobs, schedules, workers
 from forge.store.database import Database
 from forge.store.link import Link
 from forge.store.notify import WAKE, send, worker_channel
@@ -28,6 +30,14 @@ class Pace(NamedTuple):
     interval: float
     dead_after: float
     stale_after: float
+
+    @classmethod
+    def of(cls, settings: WorkerConfig) -> Self:
+        return cls(
+            settings.heartbeat_interval.total_seconds(),
+            settings.dead_after.total_seconds(),
+            settings.stale_threshold.total_seconds(),
+        )
 
     @property
     def patience(self) -> float:
@@ -59,6 +69,7 @@ class Heart:
         self._next_search = 0.0
         self._unknown: dict[UUID, float] = {}
         self._heard_at = time.monotonic()
+        self.clock = DatabaseClock(time.time() - time.monotonic())
         self.running = 0
         self.draining = False
 
@@ -68,6 +79,11 @@ class Heart:
     def is_heard(self) -> bool:
         """Whether the last heartbeat is young enough for nobody to take this worker for dead."""
         return time.monotonic() - self._heard_at < self._pace.dead_after
+
+    def may_judge(self) -> bool:
+        """Whether this worker was heard of long enough to take a silent one for dead."""
+        since = self._steady_since
+        return since is not None and self._last_beat - since >= self._pace.dead_after
 
     def stop(self) -> None:
         """Stop beating; returns when the thread has ended."""
@@ -107,6 +123,7 @@ class Heart:
             )
         )
         now = time.monotonic()
+        self.clock.read(sent_at, now, beat.now)
         if self._steady_since is None or now - self._last_beat > self._pace.dead_after / 2:
             self._steady_since = now
         self._last_beat = now
@@ -118,9 +135,12 @@ class Heart:
             await self._rescue(link, beat.dead, now)
 
     async def _rescue(self, link: Link, dead: list[UUID], now: float) -> None:
+        pace, is_searching = self._pace, now >= self._next_search
         owners = [*dead, *await self._gone(link, now)]
         if owners:
-            await rescue(link, owners, self._pace.dead_after, self._pace.stale_after, self._events)
+            await rescue(link, owners, pace.dead_after, pace.stale_after, self._events)
+        if self._worker.schedule_types and (dead or is_searching):
+            await rescue_runs(link, None, pace.dead_after, pace.stale_after, self._events)
         if dead:
             await link.run(workers.bury(dead, self._pace.dead_after * 10))
 
@@ -132,6 +152,26 @@ class Heart:
         found = await link.run(jobs.unknown_owners())
         self._unknown = {owner: self._unknown.get(owner, now) for owner in found}
         return [o for o, since in self._unknown.items() if now - since >= self._pace.dead_after]
+
+
+async def rescue_runs(
+    link: Link,
+    owners: list[UUID] | None,
+    dead_after: float,
+    stale_after: float,
+    events: Events,
+) -> None:
+    """Make schedules claimable again whose owners, these or any, died or are unknown for long."""
+    while True:
+        found = await link.run(
+            schedules.rescue(owners, dead_after=dead_after, stale_after=stale_after, limit=BATCH)
+        )
+        if found:
+            ids = tuple(row["id"] for row in found)
+            events.emit(JobsRescued(ids, tuple({row["worker_id"] for row in found})))
+            await link.run(send(WAKE))
+        if len(found) < BATCH:
+            return
 
 
 async def rescue(

@@ -28,7 +28,8 @@ class Notes:
 
     def add(self, context: JobContext) -> None:
         """An attempt has something to write down."""
-        self._waiting.add(context)
+        if context.is_noted_as_it_goes:
+            self._waiting.add(context)
 
     def take(self, context: JobContext) -> Note | None:
         """Return what an attempt that has ended did not get written."""

@@ -6,13 +6,15 @@ from typing import Any
 from uuid import UUID
 
 from forge.config import RetentionConfig
-from forge.store import audit, idempotency_keys, jobs
+from forge.store import audit, dead_letters, idempotency_keys, jobs
 from forge.store.link import Link
 from forge.store.statement import Statement
 
 BATCH = 1000
 # Steps in one go: enough to keep up with a busy table, few enough to leave it room.
 MOST_STEPS = 100
+# Counts of dead letters that are summed up in one go.
+MOST_COUNTS = 100_000
 BEGINNING = UUID(int=0)
 Prune = Callable[[float, int], Statement[list[Any]]]
 
@@ -30,6 +32,9 @@ class Pruner:
     async def prune(self) -> int:
         """Forget what is past its time; returns how many jobs went."""
         gone = await self._jobs()
+        await self._link.run(dead_letters.compact(MOST_COUNTS))
+        if self._retention.failed is not None:
+            await self._repeat(dead_letters.prune, self._retention.failed)
         if self._retention.idempotency_keys is not None:
             await self._repeat(idempotency_keys.prune, self._retention.idempotency_keys)
         if self._retention.audit is not None:

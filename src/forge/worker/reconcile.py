@@ -1,16 +1,21 @@
 """Comparing what this worker holds with what the database says it holds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from forge.core.errors import ForgeError
+from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.outcome import Settlement
-from forge.store import jobs
+from forge.core.run import Run
+from forge.store import jobs, schedules
 from forge.store.link import Link
 from forge.store.workers import Registration
 from forge.worker.claimer import Claimer
 from forge.worker.runner import Runner
+
+# What schedules/reconcile calls a run that its worker does not know.
+UNKNOWN_RUN = "unknown run"
 
 
 class Reconciler:
@@ -45,32 +50,38 @@ class Reconciler:
             return
         was_lost, self._claimer.lost_a_claim = self._claimer.lost_a_claim, False
         try:
-            found = await self._link.run(
-                jobs.reconcile(self._worker.id, self._worker.incarnation, held)
-            )
+            findings = await self._findings(held)
         except ForgeError:
             self._claimer.lost_a_claim |= was_lost
             raise
-        findings = {(row["id"], row["lease"], row["finding"]) for row in found}
         for job_id, lease, finding in findings & self._suspicions:
             if finding == "taken":
                 self._let_go(job_id, lease)
             elif not self._is_unwritten():
-                await self._give_back(job_id, lease)
+                await self._give_back(job_id, lease, finding)
         self._suspicions = findings
         self._claimer.lost_a_claim |= was_lost and bool(findings)
 
     async def give_back_all(self) -> None:
         """At the end of the worker: whatever is still in its name, it has forgotten."""
-        worker = self._worker
-        found = await self._link.run(jobs.reconcile(worker.id, worker.incarnation, []))
-        for row in found:
-            await self._give_back(row["id"], row["lease"])
+        for job_id, lease, finding in await self._findings([]):
+            await self._give_back(job_id, lease, finding)
 
-    async def _give_back(self, job_id: UUID, lease: int) -> None:
+    async def _findings(self, held: Sequence[Job]) -> set[tuple[UUID, int, str]]:
+        worker, incarnation = self._worker.id, self._worker.incarnation
+        own = [(job.id, job.lease) for job in held if not isinstance(job, Run)]
+        found = list(await self._link.run(jobs.reconcile(worker, incarnation, own)))
+        if self._worker.schedule_types:
+            runs = [(job.id, job.lease) for job in held if isinstance(job, Run)]
+            found += await self._link.run(schedules.reconcile(worker, incarnation, runs))
+        return {(row["id"], row["lease"], row["finding"]) for row in found}
+
+    async def _give_back(self, job_id: UUID, lease: int, finding: str) -> None:
+        if finding == UNKNOWN_RUN:
+            await self._link.run(schedules.release([(job_id, lease)]))
+            return
         lost = Settlement(job_id, lease, "claimed running", Status.PENDING, given_back=1)
         await self._link.run(jobs.settle([lost]))
 
-    def _held(self) -> list[tuple[UUID, int]]:
-        running = [attempt.job for attempt in self._runner.running.values()]
-        return [(job.id, job.lease) for job in (*running, *self._claimer.held)]
+    def _held(self) -> list[Job]:
+        return [*(attempt.job for attempt in self._runner.running.values()), *self._claimer.held]

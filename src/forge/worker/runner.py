@@ -13,6 +13,7 @@ from forge.core.errors import TimedOut
 from forge.core.event import AttemptEnded, AttemptStopped
 from forge.core.job import Job
 from forge.core.outcome import (
+    Ack,
     Completion,
     Expired,
     Outcome,
@@ -24,15 +25,17 @@ from forge.core.outcome import (
     Snoozed,
     settle,
 )
-from forge.core.payload import encode
+from forge.core.run import Run
 from forge.core.signals import Snooze
 from forge.registry import JobDefinition
-from forge.store.jobs import add_output
+from forge.store.jobs import Note, add_output
 from forge.worker.acker import Acker
 from forge.worker.attempt import Attempt, Stop
 from forge.worker.children import Children
 from forge.worker.context import JobContext
 from forge.worker.notes import Notes
+from forge.worker.recurrence import Recurrence
+from forge.worker.schedule_context import ScheduleContext
 from forge.worker.slots import Slots
 from forge.worker.surroundings import InLoop
 from forge.worker.threads import run_in_thread
@@ -51,6 +54,7 @@ class Runner:
         notes: Notes,
         around: InLoop,
         children: Children,
+        recurrence: Recurrence | None = None,
     ) -> None:
         settings = app.config.worker
         self._app = app
@@ -59,6 +63,7 @@ class Runner:
         self._notes = notes
         self._around = around
         self._children = children
+        self._recurrence = recurrence
         self._events = app.events
         self._output_limit = app.config.payload.max_output
         self._policies = {
@@ -75,6 +80,9 @@ class Runner:
 
     def start(self, job: Job) -> None:
         """Give a job its slot."""
+        if isinstance(job, Run):
+            self._start_run(job)
+            return
         definition = self._definitions.get(job.type)
         if definition is None:
             # Two lanes whose names hash alike: next to impossible, and not worth a worker.
@@ -84,6 +92,20 @@ class Runner:
         around = self._around.in_threads if attempt.definition.kind == "thread" else self._around
         attempt.context = JobContext(job, around)
         self.running[job.id] = attempt
+        self._slots.take(attempt)
+
+    def _start_run(self, run: Run) -> None:
+        """Give a run of a schedule its slot."""
+        assert self._recurrence is not None
+        definition = self._recurrence.definitions.get(run.type)
+        if definition is None:
+            self._recurrence.release([run])
+            return
+        attempt = Attempt(run, definition)
+        around = self._around.in_threads if definition.kind == "thread" else self._around
+        attempt.context = context = ScheduleContext(run, around)
+        context.definition = definition
+        self.running[run.id] = attempt
         self._slots.take(attempt)
 
     def stop_overdue(self) -> None:
@@ -114,9 +136,16 @@ class Runner:
         await self._children.close()
 
     async def _attempt(self, attempt: Attempt) -> None:
-        attempt.begin(self._loop.time())
+        attempt.begin(now := self._loop.time())
+        for listener in self._events.begin_listeners:
+            listener(attempt.job, now)
         try:
-            outcome = await self._outcome(attempt)
+            # It may have been stopped before it had its turn.
+            outcome = (
+                await self._outcome(attempt)
+                if attempt.stop is None
+                else self._failed(attempt, None)
+            )
         except BaseException as error:
             # A handler may raise anything, SystemExit and CancelledError included; none of it is
             # the worker's.
@@ -125,8 +154,6 @@ class Runner:
 
     async def _outcome(self, attempt: Attempt) -> Outcome | Settled:
         job, definition, context = attempt.job, attempt.definition, attempt.context
-        if attempt.stop is not None:  # before it had its turn
-            return self._failed(attempt, None)
         if job.expired:
             return Expired()
         if definition.kind == "process" or job.is_suspect:
@@ -139,7 +166,9 @@ class Runner:
             return self._failed(attempt, None)
         if context.completed:
             return await self._settled(attempt, output)
-        return Returned(None if output is None else self._encode(output))
+        if output is None:
+            return Returned(None)
+        return Returned(definition.write_output(output, limit=self._output_limit))
 
     async def _call(self, attempt: Attempt) -> Any:
         invoke = partial(attempt.definition.handler, *self._args(attempt))
@@ -156,13 +185,11 @@ class Runner:
 
     async def _settled(self, attempt: Attempt, output: Any) -> Settled:
         """The handler committed the completion itself; keep what it returned, too."""
-        if output is not None:
-            job = attempt.job
-            await self._around.run(add_output(job.id, job.lease, self._encode(output)))
+        job = attempt.job
+        text = attempt.definition.write_output(output, limit=self._output_limit)
+        if text is not None and not isinstance(job, Run):
+            await self._around.run(add_output(job.id, job.lease, text))
         return Settled()
-
-    def _encode(self, output: Any) -> str:
-        return encode(output, what="the output", limit=self._output_limit)
 
     def _failed(self, attempt: Attempt, error: BaseException | None) -> Outcome | Settled:
         if attempt.context.completed:
@@ -188,16 +215,25 @@ class Runner:
         seconds = self._loop.time() - attempt.began
         self.mean_seconds += (seconds - self.mean_seconds) * 0.05
         if not isinstance(outcome, Settled):
-            ack = settle(job, outcome, self._policies[job.type], random.random())
-            self._acker.ack(ack, note)
-            if self._events.listeners:
+            ack = self._settle(job, outcome, note, seconds)
+            if isinstance(outcome, Returned) and isinstance(ack, Completion):
+                self._events.completed(job, outcome, ack, seconds)
+            else:
                 self._events.emit(AttemptEnded(job, outcome, ack, seconds))
         elif attempt.stop is Stop.CANCELLED and not attempt.context.completed:
             self._events.emit(AttemptStopped(job, seconds))
         else:
             done = Completion(job.id, job.lease, None)
-            self._events.emit(AttemptEnded(job, Returned(None), done, seconds))
+            self._events.completed(job, Returned(None), done, seconds)
         # A worker taken for dead may have claimed its own former job again meanwhile.
         if self.running.get(job.id) is attempt:
             del self.running[job.id]
         self.slot_freed()
+
+    def _settle(self, job: Job, outcome: Outcome, note: Note | None, seconds: float) -> Ack:
+        if isinstance(job, Run):
+            assert self._recurrence is not None
+            return self._recurrence.settle(job, outcome, note, seconds)
+        ack = settle(job, outcome, self._policies[job.type], random.random())
+        self._acker.ack(ack, note)
+        return ack

@@ -12,6 +12,7 @@ from forge.store.database import Pool
 from forge.store.jobs import Note
 from forge.store.link import Link
 from forge.store.statement import Statement
+from forge.telemetry.outgoing import CallMeter, MeasuredBlockingClient, MeasuredClient
 from forge.worker.context import JobContext
 from forge.worker.notes import Notes
 
@@ -23,12 +24,13 @@ NEWS = 0.5
 class InLoop:
     """Surroundings of `async def` handlers."""
 
-    def __init__(self, link: Link, notes: Notes, pool: "Pool[Any]") -> None:
+    def __init__(self, link: Link, notes: Notes, pool: "Pool[Any]", meter: CallMeter) -> None:
         self._link = link
         self._notes = notes
         self._pool = pool
+        self._meter = meter
         self._http: httpx.AsyncClient | None = None
-        self.in_threads = InThreads(self, asyncio.get_running_loop())
+        self.in_threads = InThreads(self, asyncio.get_running_loop(), meter)
 
     def noted(self, context: JobContext) -> None:
         self._notes.add(context)
@@ -39,9 +41,14 @@ class InLoop:
         if time.monotonic() - context.lived_at < NEWS:
             return
         note = self._notes.take(context) or Note(context.job_id, context.lease, None, None, None)
-        if not await self._notes.write([note]):
+        if not await self._written(context, note):
             raise context.stale("heartbeat")
         context.lived_at = time.monotonic()
+
+    async def _written(self, context: JobContext, note: Note) -> bool:
+        if context.is_noted_as_it_goes:
+            return bool(await self._notes.write([note]))
+        return bool(await self._link.run(context.noting(note)))
 
     async def run(self, statement: Statement[T]) -> T:
         return await self._link.run(statement)
@@ -52,7 +59,7 @@ class InLoop:
 
     @property
     def http(self) -> httpx.AsyncClient:
-        self._http = self._http or httpx.AsyncClient()
+        self._http = self._http or MeasuredClient(self._meter)
         return self._http
 
     async def close(self) -> None:
@@ -64,7 +71,10 @@ class InLoop:
 class InThreads:
     """Surroundings of plain functions: the same, reached from outside the loop."""
 
-    def __init__(self, loop_side: InLoop, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, loop_side: InLoop, loop: asyncio.AbstractEventLoop, meter: CallMeter
+    ) -> None:
+        self._meter = meter
         self._loop_side = loop_side
         self._loop = loop
         self._http: httpx.Client | None = None
@@ -89,7 +99,7 @@ class InThreads:
 
     @property
     def http(self) -> httpx.Client:
-        self._http = self._http or httpx.Client()
+        self._http = self._http or MeasuredBlockingClient(self._meter)
         return self._http
 
     def close(self) -> None:

@@ -1,44 +1,44 @@
 """A worker: its parts, started together and ended in order."""
 
 import asyncio
-import os
-import socket
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.metadata import version
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from forge.app import Forge
 from forge.core.errors import ForgeError
-from forge.core.herd import is_called
 from forge.core.job import Job
 from forge.core.outcome import Released, settle
+from forge.core.run import Run
 from forge.requests import REQUESTS
 from forge.store import job_types, workers
 from forge.store.database import Database
-from forge.store.listener import Listener
-from forge.store.notify import WAKE, worker_channel
+from forge.store.link import Link
 from forge.store.waiting import within
-from forge.store.workers import Beat, Registration
+from forge.store.workers import Beat
+from forge.telemetry.outgoing import CallMeter
 from forge.types import type_rows
 from forge.worker.acker import Acker
 from forge.worker.children import Children
 from forge.worker.claimer import Claimer
+from forge.worker.concluder import Concluder
+from forge.worker.ears import Ears
 from forge.worker.every import every
-from forge.worker.heart import Heart, Pace, rescue
+from forge.worker.heart import Heart, Pace, rescue, rescue_runs
+from forge.worker.messages import Messages
 from forge.worker.notes import INTERVAL as NOTES_INTERVAL
 from forge.worker.notes import Notes
 from forge.worker.prune import Pruner
 from forge.worker.reconcile import Reconciler
+from forge.worker.recurrence import Recurrence
+from forge.worker.registered import registration_of
 from forge.worker.runner import Runner
+from forge.worker.standstill import INTERVAL as STANDSTILL_INTERVAL
+from forge.worker.standstill import Standstill
 from forge.worker.surroundings import InLoop
 from forge.worker.tell import INTERVAL as TELL_INTERVAL
 from forge.worker.tell import Teller
-
-DEADLINES_INTERVAL = 0.1
-PASS_ON_INTERVAL = 1.0
-LAG = 1.0
 
 
 class Worker:
@@ -49,14 +49,13 @@ class Worker:
         self.settings = app.config.worker
         self.events = app.events
         self.definitions = app.definitions | REQUESTS
-        self.registration = self._registration()
+        self.registration = registration_of(app)
+        self.recurrence: Recurrence | None = None
+        self.messages: Messages | None = None
         self.started = asyncio.Event()
         self._draining = asyncio.Event()
         self._releasing = asyncio.Event()
         self._stop = asyncio.Event()
-        self._heard_at = 0.0
-        self._peers: list[UUID] = []
-        self._passed_on_at = 0.0
 
     async def run(self) -> None:
         """Work until `drain` or `release` is called and all that was begun is settled."""
@@ -66,10 +65,14 @@ class Worker:
             for seconds, act in self._rounds():
                 chores.create_task(every(seconds, act, self._stop, self.events))
             if not database.pooler:
-                chores.create_task(self.listener.run(self._stop))
-            acking = chores.create_task(self.acker.run(self._stop))
+                chores.create_task(self.ears.listener.run(self._stop))
+            acking = [chores.create_task(self.acker.run(self._stop))]
+            if self.recurrence is not None:
+                acking.append(chores.create_task(self.recurrence.concluder.run(self._stop)))
             claiming = chores.create_task(self.claimer.run())
-            self._looked_at = self._loop.time()
+            if self.messages is not None:
+                self.messages.start(chores, self._stop)
+            self.standstill = Standstill(self.events, self._running_types)
             self.started.set()
             await self._draining.wait()
             await self._wind_down(claiming, acking)
@@ -88,20 +91,24 @@ class Worker:
         settings = self.settings
         self._loop = asyncio.get_running_loop()
         claims, more_claims, acks, more_acks, side = (database.link() for _ in range(5))
-        self._links = (claims, more_claims, acks, more_acks, side)
+        self._links: tuple[Link, ...] = (claims, more_claims, acks, more_acks, side)
         self._side = side
         await side.run(workers.register(self.registration))
         await side.run(job_types.register(type_rows(self.app.definitions.values())))
         # What this worker owned in an earlier life is nobody's now.
         stale = settings.stale_threshold.total_seconds()
         await rescue(side, [self.registration.id], 0, stale, self.events)
+        recurrence = await self._open_schedules(database)
         self.teller = Teller(side)
-        self.acker = Acker((acks, more_acks), self.events, self.teller.changed)
+        sqs = self.app.config.transport.queues
+        changed = self.teller.changed if sqs is None else self._written
+        self.acker = Acker((acks, more_acks), self.events, changed)
         self.notes = Notes(side, self.teller.changed, self._let_go)
-        self.around = InLoop(side, self.notes, await database.users())
+        meter = CallMeter(self.app.metrics.worker)
+        self.around = InLoop(side, self.notes, await database.users(), meter)
         children = Children(self.app, database.url, self.notes)
         self.runner = Runner(
-            self.app, self.definitions, self.acker, self.notes, self.around, children
+            self.app, self.definitions, self.acker, self.notes, self.around, children, recurrence
         )
         self.acker.refused = self._let_go
         self.claimer = Claimer(
@@ -114,26 +121,53 @@ class Worker:
             poll=self._poll,
             told=self.teller.changed,
             is_heard=lambda: self.heart.is_heard(),
+            recurrence=recurrence,
         )
+        if sqs is not None:
+            self.messages = Messages(self, database, sqs)
+            self.claimer.is_carried = self.messages.carries
+            await self.messages.open()
         self.acker.written = self.claimer.look_again
-        self.runner.slot_freed = self.claimer.slot_freed
-        self.listener = Listener(
-            database, {WAKE: self._woken, worker_channel(self.registration.id): self._called}
+        self.runner.slot_freed = self.claimer.slot_freed if sqs is None else self._slot_freed
+        self.ears = Ears(
+            database,
+            self.registration.id,
+            self.events,
+            knocks_every=settings.heartbeat_interval.total_seconds(),
+            look=self._hint,
+            is_full=lambda: len(self.runner.running) >= settings.max_concurrent,
+            call_everyone=self.teller.call_everyone,
+            let_go=self._let_go,
         )
         self.pruner = Pruner(side, self.app.config.retention)
         self.reconciler = Reconciler(
             side, self.registration, self.runner, self.claimer, self._let_go, self._is_unwritten
         )
         self.heart = Heart(
-            database, self.registration, self._pace(), self.events, self._beat_from_thread
+            database, self.registration, Pace.of(settings), self.events, self._beat_from_thread
         )
         self.heart.start()
 
+    async def _open_schedules(self, database: Database) -> Recurrence | None:
+        """See to the schedules, where the app has handlers for any."""
+        definitions = self.app.schedule_definitions
+        if not definitions:
+            return None
+        link, stale = database.link(), self.settings.stale_threshold.total_seconds()
+        self._links = (*self._links, link)
+        await rescue_runs(link, [self.registration.id], 0, stale, self.events)
+        await self.app.schedules.plant(link.run)
+        concluder = Concluder(link, self.events, lambda: self.claimer.look_again())
+        self.recurrence = Recurrence(definitions, concluder)
+        return self.recurrence
+
     async def _wind_down(
-        self, claiming: "asyncio.Task[None]", acking: "asyncio.Task[None]"
+        self, claiming: "asyncio.Task[None]", acking: "list[asyncio.Task[None]]"
     ) -> None:
         self.heart.draining = True
         self.claimer.stop()
+        if self.messages is not None:
+            await self.messages.receiver.stop()
         await claiming
         self.release_jobs(self.claimer.overdue())
         grace = self._loop.time() + self.settings.shutdown_grace.total_seconds()
@@ -144,14 +178,19 @@ class Worker:
             await self._release_running()
         self._stop.set()
         self.acker.wake()
-        await asyncio.wait([acking], timeout=self.settings.shutdown_grace.total_seconds())
-        if not acking.done():
+        if self.recurrence is not None:
+            self.recurrence.concluder.wake()
+        await asyncio.wait(acking, timeout=self.settings.shutdown_grace.total_seconds())
+        if not all(task.done() for task in acking):
             self.events.notice("error", "the database is away: what is not written will run again")
-            acking.cancel()
+            for task in acking:
+                task.cancel()
 
     async def _release_running(self) -> None:
         """Ask what still runs to stop; what does not is given back all the same, and we exit."""
         tasks = [attempt.task for attempt in self.runner.running.values() if attempt.task]
+        if self.messages is not None:
+            self.messages.keeper.return_all()
         self.runner.release_all()
         if tasks:
             await asyncio.wait(tasks, timeout=2)
@@ -160,8 +199,11 @@ class Worker:
     def release_jobs(self, held: Sequence[Job]) -> None:
         """Give jobs back, their attempts with them."""
         for job in held:
-            policy = self.runner.policy_of(job)
-            self.acker.ack(settle(job, Released(), policy, 0.0), None)
+            if not isinstance(job, Run):
+                policy = self.runner.policy_of(job)
+                self.acker.ack(settle(job, Released(), policy, 0.0), None)
+        if self.recurrence is not None:
+            self.recurrence.release(held)
 
     async def _close(self) -> None:
         await asyncio.to_thread(self.heart.stop)
@@ -169,99 +211,70 @@ class Worker:
             await self.reconciler.give_back_all()
             await self.teller.tell()
             await self._side.run(workers.leave(self.registration))
+        if self.messages is not None:
+            await self.messages.close()
         await self.runner.close()
         await self.around.close()
         for link in self._links:
             await link.close()
 
     def _rounds(self) -> list[tuple[float, Any]]:
+        rounds = [] if self.messages is None else self.messages.rounds()
         return [
+            *rounds,
             (NOTES_INTERVAL, self.notes.flush),
             (TELL_INTERVAL, self.teller.tell),
-            (DEADLINES_INTERVAL, self._watch_deadlines),
+            (STANDSTILL_INTERVAL, self._watch_deadlines),
             (0.25, self._release_overdue),
             (self.reconciler.interval, self.reconciler.reconcile),
             (self.pruner.interval, self._prune),
         ]
 
     async def _prune(self) -> None:
-        if self._peers[:1] == [self.registration.id]:  # one worker's worth of pruning is enough
+        if self.is_first:  # one worker's worth of pruning is enough
             await self.pruner.prune()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this worker does what one alone of its kind has to do."""
+        return self.ears.is_first
+
+    def _written(self, job_ids: Sequence[UUID]) -> None:
+        self.teller.changed(job_ids)
+        if self.messages is not None:
+            self.messages.written(job_ids)
+
+    def _slot_freed(self) -> None:
+        self.claimer.slot_freed()
+        if self.messages is not None:
+            self.messages.look_again()
 
     async def _watch_deadlines(self) -> None:
         self.heart.running = len(self.runner.running)
-        self._watch_the_loop()
+        self.standstill.look()
         self.runner.stop_overdue()
 
-    def _watch_the_loop(self) -> None:
-        """Say so when a handler kept the loop from turning: everything else waited for it."""
-        now = self._loop.time()
-        stood_still = now - self._looked_at - DEADLINES_INTERVAL
-        if stood_still > LAG:
-            running = sorted({a.job.type for a in self.runner.running.values()})
-            self.events.notice(
-                "warning",
-                f"the event loop stood still for {stood_still:.1f} s; a handler that computes or "
-                "blocks should be a plain function, which runs in a thread",
-                running=running,
-            )
-        self._looked_at = now
+    def _running_types(self) -> list[str]:
+        return [attempt.job.type for attempt in self.runner.running.values()]
 
     async def _release_overdue(self) -> None:
         self.release_jobs(self.claimer.overdue())
 
-    def _registration(self) -> Registration:
-        settings = self.settings
-        return Registration(
-            settings.id or uuid4(),
-            uuid4(),
-            socket.gethostname(),
-            os.getpid(),
-            version("forge-jobs"),
-            list(settings.capabilities),
-            None if settings.queues is None else list(settings.queues),
-            sorted(self.app.definitions),
-            settings.max_concurrent,
-        )
-
-    def _pace(self) -> Pace:
-        settings = self.settings
-        return Pace(
-            settings.heartbeat_interval.total_seconds(),
-            settings.dead_after.total_seconds(),
-            settings.stale_threshold.total_seconds(),
-        )
-
     def _poll(self) -> float:
         """Poll seldom only while the listener is known to hear, and the worker may claim."""
         settings = self.settings
-        is_calm = self._hears() and self.heart.is_heard()
+        is_calm = self.ears.hears and self.heart.is_heard()
         pause = settings.idle_poll_interval if is_calm else settings.poll_interval
         return pause.total_seconds()
 
     def _is_unwritten(self) -> bool:
-        return self.acker.unwritten > 0
+        runs = 0 if self.recurrence is None else self.recurrence.concluder.unwritten
+        return self.acker.unwritten + runs > 0
 
-    def _woken(self, payload: str) -> None:
-        if not is_called(payload, self.registration.id, self._peers):
-            return
+    def _hint(self) -> None:
         self.claimer.hint()
-        if payload and len(self.runner.running) >= self.settings.max_concurrent:
-            self._pass_on()
-
-    def _pass_on(self) -> None:
-        """Called, but with no slot free: let everyone know, though not all the time."""
-        now = self._loop.time()
-        if len(self._peers) > 1 and now - self._passed_on_at > PASS_ON_INTERVAL:
-            self._passed_on_at = now
-            self.teller.call_everyone()
-
-    def _called(self, payload: str) -> None:
-        """Our own knocking, or word that a job of ours was cancelled."""
-        self._heard_at = self._loop.time()
-        if payload:
-            job_id, lease = payload.split()
-            self._let_go(UUID(hex=job_id), int(lease))
+        if self.messages is not None:
+            self.messages.sender.hint()
 
     def _let_go(self, job_id: UUID, lease: int) -> None:
         self.runner.let_go(job_id, lease)
@@ -274,16 +287,4 @@ class Worker:
         if not beat.is_current:
             self.events.notice("error", "another worker has taken this one's id; it stops")
             self.release()
-        self._peers = beat.peers
-        # A blocked loop reads its sockets late: ask a moment after it has had the chance to.
-        self._loop.call_later(1, self._check_listener)
-
-    def _check_listener(self) -> None:
-        if self.listener.hears and not self._hears():
-            self.events.notice("warning", "the listener does not hear; polling, and listening anew")
-            self.listener.reconnect()
-
-    def _hears(self) -> bool:
-        """Whether the listener lately heard what this worker's own heart sends it."""
-        patience = 2 * self.settings.heartbeat_interval.total_seconds() + 1
-        return self.listener.hears and self._loop.time() - self._heard_at < patience
+        self.ears.knocked(beat.peers)
