@@ -1,8 +1,14 @@
 """Durable background jobs for Python on PostgreSQL."""
 
 from forge.app import Forge
+from forge.calls.context import ActionContext, MutationContext
+from forge.calls.decorator import action, mutation
+from forge.calls.definition import ActionDefinition, MutationDefinition
 from forge.config import Config
+from forge.core.auth import Auth
+from forge.core.dead_letter import DeadLetter, DeadLetterGroup
 from forge.core.errors import (
+    AlreadyReviewed,
     Cancelled,
     ConfigError,
     DatabaseUnavailable,
@@ -16,23 +22,36 @@ from forge.core.errors import (
     StaleAttempt,
     StatementRefused,
     TimedOut,
+    UnknownDeadLetter,
     UnknownJobType,
+    UnknownSchedule,
 )
 from forge.core.job import Priority
 from forge.core.lifecycle import State, Status
 from forge.core.record import JobRecord
 from forge.core.retry import Retry
-from forge.core.signals import NonRetryable, RateLimited, Retryable, Snooze, Transient
+from forge.core.rules import PayloadValidator
+from forge.core.schedule_record import ScheduleRecord
+from forge.core.signals import NonRetryable, RateLimited, Rejected, Retryable, Snooze, Transient
 from forge.handle import JobHandle
 from forge.registry import JobDefinition, job
+from forge.schedules.decorator import cron, schedule
+from forge.schedules.definition import ScheduleDefinition
 from forge.worker.context import JobContext
+from forge.worker.schedule_context import ScheduleContext
 from forge.worker.worker import Worker
 
 __all__ = [
+    "ActionContext",
+    "ActionDefinition",
+    "AlreadyReviewed",
+    "Auth",
     "Cancelled",
     "Config",
     "ConfigError",
     "DatabaseUnavailable",
+    "DeadLetter",
+    "DeadLetterGroup",
     "Forge",
     "ForgeError",
     "InvalidPayload",
@@ -42,13 +61,20 @@ __all__ = [
     "JobFailed",
     "JobHandle",
     "JobRecord",
+    "MutationContext",
+    "MutationDefinition",
     "NonRetryable",
     "NotRegistered",
+    "PayloadValidator",
     "Priority",
     "RateLimited",
+    "Rejected",
     "ResultTimeout",
     "Retry",
     "Retryable",
+    "ScheduleContext",
+    "ScheduleDefinition",
+    "ScheduleRecord",
     "SchemaMissing",
     "Snooze",
     "StaleAttempt",
@@ -57,7 +83,13 @@ __all__ = [
     "Status",
     "TimedOut",
     "Transient",
+    "UnknownDeadLetter",
     "UnknownJobType",
+    "UnknownSchedule",
     "Worker",
+    "action",
+    "cron",
     "job",
+    "mutation",
+    "schedule",
 ]

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from copy import copy
-from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from forge import dispatch as dispatching
+from forge.calls.definition import CallDefinition
+from forge.calls.verbs import Calls
 from forge.catalog import Catalog
 from forge.classify import Classifier
 from forge.config import Config
@@ -19,16 +20,23 @@ from forge.core.errors import ForgeError, InvalidValue
 from forge.core.event import Events
 from forge.core.record import JobRecord
 from forge.core.wish import Options
+from forge.dead_letters import DeadLetters
 from forge.dispatch import JobType
 from forge.handle import JobHandle
-from forge.registry import Handler, JobDefinition, job
-from forge.requests import CANCEL, DELETE, REQUESTS, RESCHEDULE, RUN_NOW
+from forge.lookout import Lookout
+from forge.registry import JobDefinition, job
+from forge.requesting import Requesting
+from forge.schedules.definition import ScheduleDefinition
+from forge.schedules.recurring import Recurring
 from forge.session import Session
+from forge.signature import Handler
 from forge.store import jobs
 from forge.store.borrowed import all_or_nothing, notify_on, run_on
 from forge.store.jobs import Dispatched
 from forge.store.migrate import migrate
 from forge.store.notify import WAKE
+from forge.telemetry.measured import Measured
+from forge.transports.switch import switch
 from forge.waker import MANY
 from forge.watch import Watcher
 
@@ -43,20 +51,24 @@ if TYPE_CHECKING:
 Middleware = Callable[[Any, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 
 
-class Forge:
+class Forge(Calls, Recurring, Requesting, Measured):
     """An application's jobs and the database they live in.
 
     Without a configured database it starts the embedded PostgreSQL when it is first used.
     """
 
     def __init__(self, config: Config | None = None, *, database_url: str | None = None) -> None:
+        Calls.__init__(self)
+        Recurring.__init__(self)
+        Measured.__init__(self)
         self.config = config or Config.load()
         self.database_url = database_url or self.config.database.url
         self.definitions: dict[str, JobDefinition[Any, Any]] = {}
         self.middlewares: list[Middleware] = []
         self.classifier = Classifier()
         self.events = Events()
-        self._catalog = Catalog(self.definitions, self.config.payload.max_input)
+        limit = self.config.payload.max_input
+        self._catalog = Catalog(self.definitions, limit, Lookout(self.events))
         self._session: Session | None = None
 
     @classmethod
@@ -64,9 +76,15 @@ class Forge:
         """Make an app with the settings of this file."""
         return cls(Config.load(Path(path)))
 
-    def register(self, *definitions: JobDefinition[Any, Any]) -> None:
-        """Make these jobs this app's own."""
+    def register(self, *definitions: JobDefinition[Any, Any] | CallDefinition[Any, Any]) -> None:
+        """Make these jobs, schedules, mutations and actions this app's own."""
         for definition in definitions:
+            if isinstance(definition, CallDefinition):
+                self._register_call(definition)
+                continue
+            if isinstance(definition, ScheduleDefinition):
+                self._register_schedule(definition)
+                continue
             known = self.definitions.get(definition.name)
             if known is not None and known is not definition:
                 raise InvalidValue(
@@ -195,28 +213,10 @@ class Forge:
         """Return the handle of a job that was dispatched earlier."""
         return JobHandle(self, job_id)
 
-    async def cancel(
-        self, job_id: UUID, *, reason: str | None = None, **options: "Unpack[Options]"
-    ) -> JobHandle:
-        """Ask a worker to cancel a job, wherever it stands."""
-        return await self._request(CANCEL, options, job_id=str(job_id), reason=reason)
-
-    async def delete(self, job_id: UUID, **options: "Unpack[Options]") -> JobHandle:
-        """Ask a worker to give up, cancel or erase a job, according to where it stands."""
-        return await self._request(DELETE, options, job_id=str(job_id))
-
-    async def run_now(self, job_id: UUID, **options: "Unpack[Options]") -> JobHandle:
-        """Ask a worker to make a waiting job due at once."""
-        return await self._request(RUN_NOW, options, job_id=str(job_id))
-
-    async def reschedule(
-        self, job_id: UUID, at: datetime, **options: "Unpack[Options]"
-    ) -> JobHandle:
-        """Ask a worker to move a waiting job to another time."""
-        return await self._request(RESCHEDULE, options, job_id=str(job_id), at=at.isoformat())
-
-    async def _request(self, name: str, options: Options, **input: Any) -> JobHandle:
-        return await self.dispatch(REQUESTS[name], input, **options)
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """The jobs that need a person: list, group, reprocess, discard."""
+        return DeadLetters(self)
 
     @cached_property
     def sync(self) -> "SyncForge":
@@ -236,7 +236,9 @@ class Forge:
     async def migrate(self) -> list[str]:
         """Apply the migrations that the database lacks, and return their names."""
         database = await self._session_here().database()
-        return [f"{step.version:04}_{step.name}" for step in await migrate(database)]
+        applied = await migrate(database)
+        await switch(database, self.config.transport)
+        return [f"{step.version:04}_{step.name}" for step in applied]
 
     async def close(self) -> None:
         """Let go of connections and of the embedded server."""
@@ -274,7 +276,7 @@ class Forge:
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.loop is not loop:
             # Connections belong to the loop that opened them; another loop opens its own.
-            self._session = Session(loop, self.config, self.database_url)
+            self._session = Session(loop, self.config, self.database_url, self)
         return self._session
 
     async def _job_type(self, job: JobDefinition[Any, Any] | str, conn: Any) -> JobType:

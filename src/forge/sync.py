@@ -11,6 +11,7 @@ from forge.handle import JobHandle
 from forge.loop_app import LoopApp
 from forge.registry import JobDefinition
 from forge.requests import CANCEL, DELETE, REQUESTS, RESCHEDULE, RUN_NOW
+from forge.schedules.sync import SyncSchedules
 from forge.store.borrowed import without_loop
 from forge.store.borrowed.from_loop import FromLoop
 
@@ -26,6 +27,7 @@ class SyncForge:
     def __init__(self, app: "Forge") -> None:
         self._app = app
         self._elsewhere = LoopApp(app)
+        self.schedules = SyncSchedules(app, self._elsewhere)
 
     def dispatch(
         self,
