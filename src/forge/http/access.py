@@ -1,0 +1,78 @@
+"""Who may call what: each route names what it needs, and is given the caller."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from fastapi import Depends
+from starlette.requests import HTTPConnection
+
+from forge.http.identity import Identity, Role
+from forge.http.problem import Problem
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+    from forge.http.auth import Authenticator
+    from forge.store.statement import Statement
+
+T = TypeVar("T")
+
+
+class Need(StrEnum):
+    """What a route asks of its caller."""
+
+    USER = "user"
+    STAFF = "staff"
+    MANAGER = "manager"
+
+    def is_met_by(self, roles: frozenset[Role]) -> bool:
+        match self:
+            case Need.USER:
+                return bool(roles & {Role.USER, Role.STAFF})
+            case Need.STAFF:
+                return Role.STAFF in roles
+            case Need.MANAGER:
+                return roles >= {Role.STAFF, Role.MANAGER}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """An authenticated caller, and the database as they may see it."""
+
+    identity: Identity
+    app: "Forge"
+
+    @property
+    def tenant_id(self) -> int | None:
+        """The tenant whose rows are the caller's; None for an operator, who sees all."""
+        return self.identity.tenant_id
+
+    async def run(self, statement: "Statement[T]") -> T:
+        """Run one statement on the caller's behalf: row security shows it their rows alone."""
+        database = await (await self.app.session()).database()
+        return await database.run(statement, self.identity.tenant_id)
+
+    async def run_over_all(self, statement: "Statement[T]") -> T:
+        """Run one statement over everybody's rows, whose answer the caller is not shown."""
+        database = await (await self.app.session()).database()
+        return await database.run(statement)
+
+
+def allow(need: Need) -> Callable[[HTTPConnection], Coroutine[Any, Any, Caller]]:
+    """Return the dependency that lets through whoever meets the need."""
+
+    async def caller(connection: HTTPConnection) -> Caller:
+        authenticator: Authenticator = connection.app.state.authenticator
+        identity = authenticator.identify(connection.headers.get("authorization"))
+        if not need.is_met_by(identity.roles):
+            raise Problem("forbidden", f"this needs the role {need}; ask for a token that has it")
+        return Caller(identity, connection.app.state.forge)
+
+    caller.need = need  # type: ignore[attr-defined]
+    return caller
+
+
+User = Annotated[Caller, Depends(allow(Need.USER))]
+Staff = Annotated[Caller, Depends(allow(Need.STAFF))]
+Manager = Annotated[Caller, Depends(allow(Need.MANAGER))]

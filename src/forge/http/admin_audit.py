@@ -1,0 +1,59 @@
+"""The audit over HTTP: who asked for what, and why."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+
+from forge.core.payload import decode
+from forge.core.shown import shown_event
+from forge.http.access import Staff
+from forge.http.admin_shapes import AuditEvent, AuditPage, Cursor, Number, Tenant
+from forge.http.described import problems
+from forge.http.problem import Problem
+from forge.http.shapes import Name
+from forge.store import audit
+
+router = APIRouter(tags=["admin"])
+
+
+@router.get(
+    "/_api/audit",
+    operation_id="list_audit",
+    response_model=AuditPage,
+    responses=problems("invalid"),
+)
+async def list_audit(
+    caller: Staff,
+    event: Name | None = None,
+    actor: Name | None = None,
+    job_id: UUID | None = None,
+    dlq_id: Number | None = None,
+    tenant_id: Tenant | None = None,
+    cursor: Annotated[Cursor | None, Query()] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> AuditPage:
+    """List what was asked for, the latest first."""
+    if caller.tenant_id is not None and tenant_id not in (None, caller.tenant_id):
+        raise Problem("forbidden", "tenant_id is not the token's; leave it out")
+    found = await caller.run(
+        audit.listed(
+            before=None if cursor is None else int(cursor),
+            limit=limit + 1,
+            event=event,
+            actor=actor,
+            tenant=tenant_id if caller.tenant_id is None else caller.tenant_id,
+            job_id=job_id,
+            dlq_id=dlq_id,
+        )
+    )
+    page = found[:limit]
+    return AuditPage(
+        items=[
+            AuditEvent(
+                **shown_event(dict(row) | {"detail": row["detail"] and decode(row["detail"])})
+            )
+            for row in page
+        ],
+        next_cursor=str(page[-1]["id"]) if len(found) > limit else None,
+    )

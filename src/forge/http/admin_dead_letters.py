@@ -1,0 +1,218 @@
+"""Dead letters for whoever reviews them: lists, causes, reprocessing one or many, discarding."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+
+from forge.allowances import allowance
+from forge.core.dead_letter import DeadLetterGroup, LetterStatus
+from forge.core.errors import Fault, InvalidPayload
+from forge.core.retry import ErrorClass
+from forge.core.shown import shown_letter
+from forge.dead_letters import DeadLetters
+from forge.dead_letters.shown import shown_groups, shown_letters
+from forge.http.access import Caller, Manager
+from forge.http.admin_shapes import (
+    BulkIn,
+    BulkOut,
+    Category,
+    Cursor,
+    DeadLetterDetail,
+    DeadLetterGroupOut,
+    DeadLetterGroups,
+    DeadLetterItem,
+    DeadLetterPage,
+    DiscardIn,
+    DiscardOut,
+    Number,
+    ReprocessIn,
+    ReprocessOut,
+    StatisticsOut,
+    Tenant,
+)
+from forge.http.described import problems
+from forge.http.problem import Problem
+from forge.http.shapes import Name
+
+router = APIRouter(tags=["admin"])
+DlqId = Annotated[Number, Path()]
+
+
+@router.get(
+    "/api/jobs/admin/dlq/",
+    operation_id="admin_list_dead_letters",
+    response_model=DeadLetterPage,
+    responses=problems("invalid"),
+)
+async def list_dead_letters(
+    caller: Manager,
+    status: LetterStatus | None = None,
+    category: Category | None = None,
+    job_type: Name | None = None,
+    error_class: ErrorClass | None = None,
+    fingerprint: Annotated[Name | None, Query(description="Those of one group.")] = None,
+    tenant_id: Tenant | None = None,
+    cursor: Annotated[Cursor | None, Query()] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> DeadLetterPage:
+    """List dead letters without their payloads, the newest first."""
+    page = await _letters(caller).list(
+        status=status,
+        category=category,
+        job_type=job_type,
+        error_class=error_class,
+        fingerprint=fingerprint,
+        tenant_id=_tenant(caller, tenant_id),
+        before=None if cursor is None else int(cursor),
+        limit=limit,
+    )
+    shown = await shown_letters(caller.app, page.items, caller.run)
+    return DeadLetterPage(
+        dlq_items=[DeadLetterItem.model_validate(letter) for letter in shown],
+        total_count=page.total_count,
+        next_cursor=None if page.next_cursor is None else str(page.next_cursor),
+    )
+
+
+@router.get(
+    "/api/jobs/admin/dlq/statistics/",
+    operation_id="admin_dead_letter_statistics",
+    response_model=StatisticsOut,
+)
+async def dead_letter_statistics(caller: Manager) -> StatisticsOut:
+    """Count dead letters by status, category, type and error class."""
+    shown = asdict(await _letters(caller).statistics(tenant_id=caller.tenant_id))
+    return StatisticsOut(total_count=shown.pop("total"), **shown)
+
+
+@router.get(
+    "/api/jobs/admin/dlq/groups/",
+    operation_id="admin_group_dead_letters",
+    response_model=DeadLetterGroups,
+    responses=problems("invalid"),
+)
+async def group_dead_letters(
+    caller: Manager,
+    status: LetterStatus = "pending_review",
+    category: Category | None = None,
+    job_type: Name | None = None,
+    error_class: ErrorClass | None = None,
+    tenant_id: Tenant | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> DeadLetterGroups:
+    """Group dead letters by cause, the most frequent first."""
+    found = await _letters(caller).groups(
+        status=status,
+        category=category,
+        job_type=job_type,
+        error_class=error_class,
+        tenant_id=_tenant(caller, tenant_id),
+        limit=limit,
+    )
+    return DeadLetterGroups(groups=await _groups(caller, found))
+
+
+@router.post(
+    "/api/jobs/admin/dlq/reprocess/",
+    status_code=202,
+    operation_id="admin_reprocess_many",
+    response_model=BulkOut,
+    responses={200: {"model": BulkOut, "description": "After a dry run: nothing was done."}},
+)
+async def reprocess_many(caller: Manager, body: BulkIn, response: Response) -> BulkOut:
+    """Have a worker make new jobs of all that match, at a stated rate, a few of them first."""
+    asked = body.model_dump(exclude={"dry_run", "all"})
+    asked["tenant_id"] = _tenant(caller, body.tenant_id)
+    letters = _letters(caller)
+    names = ("job_type", "category", "error_class", "fingerprint", "tenant_id")
+    plan = await letters.plan(**{name: asked[name] for name in names})
+    job_id = None
+    if body.dry_run:
+        response.status_code = 200
+    else:
+        job_id = (await letters.reprocess_many(**asked, actor=caller.identity.name)).id
+    return BulkOut(
+        job_id=job_id,
+        dry_run=body.dry_run,
+        letters=plan.letters,
+        groups=await _groups(caller, plan.groups),
+    )
+
+
+@router.get(
+    "/api/jobs/admin/dlq/{dlq_id}/",
+    operation_id="admin_get_dead_letter",
+    response_model=DeadLetterDetail,
+    responses=problems("not_found"),
+)
+async def get_dead_letter(dlq_id: DlqId, caller: Manager) -> DeadLetterDetail:
+    """Return a dead letter with its payload and every attempt."""
+    letter = await _letters(caller).get(dlq_id, tenant_id=caller.tenant_id)
+    shown = shown_letter(letter, await allowance(caller.app, letter.job_type))
+    return DeadLetterDetail.model_validate(shown, from_attributes=True)
+
+
+@router.post(
+    "/api/jobs/admin/dlq/{dlq_id}/reprocess/",
+    operation_id="admin_reprocess_dead_letter",
+    response_model=ReprocessOut,
+    responses=problems("not_found", "unknown_job_type", "conflict"),
+)
+async def reprocess_dead_letter(
+    dlq_id: DlqId, caller: Manager, body: ReprocessIn | None = None
+) -> ReprocessOut:
+    """Make a new job of a dead letter, with another payload where one is given."""
+    body = body or ReprocessIn()
+    try:
+        made = await _letters(caller).reprocess(
+            dlq_id,
+            notes=body.notes,
+            payload=body.payload,
+            actor=caller.identity.name,
+            tenant_id=caller.tenant_id,
+        )
+    except InvalidPayload as error:
+        raise _misfit(error) from None
+    return ReprocessOut(message="DLQ item reprocessed successfully", **made._asdict())
+
+
+@router.post(
+    "/api/jobs/admin/dlq/{dlq_id}/discard/",
+    operation_id="admin_discard_dead_letter",
+    response_model=DiscardOut,
+    responses=problems("not_found", "conflict"),
+)
+async def discard_dead_letter(dlq_id: DlqId, caller: Manager, body: DiscardIn) -> DiscardOut:
+    """Close the review of a dead letter without doing it again, and say why."""
+    await _letters(caller).discard(
+        dlq_id, notes=body.notes, actor=caller.identity.name, tenant_id=caller.tenant_id
+    )
+    return DiscardOut(message="DLQ item discarded", dlq_id=dlq_id)
+
+
+def _letters(caller: Caller) -> DeadLetters:
+    """Return the dead letters that the caller may see."""
+    return DeadLetters(caller.app, caller.run)
+
+
+def _tenant(caller: Caller, asked: int | None) -> int | None:
+    """Return whose letters are meant: an operator may ask for one tenant's."""
+    if caller.tenant_id is not None and asked not in (None, caller.tenant_id):
+        raise Problem("forbidden", "tenant_id is not the token's; leave it out")
+    return asked if caller.tenant_id is None else caller.tenant_id
+
+
+async def _groups(caller: Caller, found: Sequence[DeadLetterGroup]) -> list[DeadLetterGroupOut]:
+    shown = await shown_groups(caller.app, found, caller.run)
+    return [DeadLetterGroupOut.model_validate(group) for group in shown]
+
+
+def _misfit(error: InvalidPayload) -> Problem:
+    """Say where in the request the faults of an edited payload lie."""
+    faults = [
+        Fault(f"$.payload{fault.path.removeprefix('$')}", fault.message) for fault in error.faults
+    ]
+    detail = "; ".join(f"{fault.path}: {fault.message}" for fault in faults[:3])
+    return Problem("invalid", detail, errors=faults)

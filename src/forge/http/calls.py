@@ -1,0 +1,129 @@
+"""Mutations and actions over HTTP: the body is the input, the answer the output."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Request
+from pydantic import TypeAdapter
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from forge.calls.context import Who
+from forge.calls.definition import CallDefinition
+from forge.calls.run import Answer, run
+from forge.core.errors import DatabaseUnavailable, ForgeError, TimedOut
+from forge.core.signals import Rejected
+from forge.http.access import Caller, Need, User
+from forge.http.described import problems
+from forge.http.json_route import read
+from forge.http.problem import Problem
+from forge.http.rejection import Rejection
+
+Correlation = Annotated[
+    UUID | None, Header(description="Ties the call and the jobs that it dispatches together.")
+]
+REFUSED = problems(
+    "bad_request",
+    "not_found",
+    "conflict",
+    "too_large",
+    "unsupported_media_type",
+    "invalid",
+    "timed_out",
+)
+_ANY: TypeAdapter[Any] = TypeAdapter(Any)
+
+router = APIRouter(tags=["calls"])
+log = logging.getLogger("forge.http")
+
+
+@router.post("/_api/mutations/{name}", operation_id="call_mutation", responses=REFUSED)
+async def call_mutation(
+    name: str, request: Request, caller: User, x_correlation_id: Correlation = None
+) -> Response:
+    """Run a mutation in one transaction; a caller that goes away before its end undoes it."""
+    definition = _find(caller, "mutation", name)
+    given = await _given(request, caller, definition)
+    called = _call(caller, definition, given, x_correlation_id)
+    return _told(await _while_connected(request, called))
+
+
+@router.post("/_api/actions/{name}", operation_id="call_action", responses=REFUSED)
+async def call_action(
+    name: str, request: Request, caller: User, x_correlation_id: Correlation = None
+) -> Response:
+    """Run an action; it goes on to its end though its caller goes away."""
+    definition = _find(caller, "action", name)
+    given = await _given(request, caller, definition)
+    return _told(await _call(caller, definition, given, x_correlation_id))
+
+
+def _find(caller: Caller, kind: str, name: str) -> CallDefinition[Any, Any]:
+    definition = caller.app.calls.get(name)
+    if definition is None or definition.kind != kind:
+        raise Problem("not_found", f"there is no {kind} of this name; register it with the app")
+    if not Need(definition.role).is_met_by(caller.identity.roles):
+        raise Problem("forbidden", f"this needs the role {definition.role}; ask for such a token")
+    return definition
+
+
+async def _given(
+    request: Request, caller: Caller, definition: CallDefinition[Any, Any]
+) -> dict[str, Any]:
+    try:
+        sent = await request.body()
+    except ClientDisconnect:
+        raise Problem("bad_request", "the body ended early; send it again") from None
+    body = read(_ANY, sent, request.headers.get("content-type"))
+    return definition.arguments.of_json(body, limit=caller.app.config.payload.max_input)
+
+
+async def _call(
+    caller: Caller,
+    definition: CallDefinition[Any, Any],
+    given: dict[str, Any],
+    correlation_id: UUID | None,
+) -> Answer:
+    who = Who.of(caller.identity.as_auth(), caller.tenant_id, correlation_id)
+    try:
+        return await run(caller.app, definition, given, who)
+    except Rejected as error:
+        raise Rejection(error) from error
+    except TimedOut as error:
+        log.warning("%s", error)
+        raise Problem("timed_out", f"{definition.name} took too long; try again later") from error
+    except DatabaseUnavailable:
+        raise
+    except ForgeError as error:
+        # What its handler did wrong is not the fault of whoever called.
+        log.error("%s %s failed", definition.kind, definition.name, exc_info=error)
+        raise Problem(
+            "internal", "something went wrong here; the server's log says what"
+        ) from error
+
+
+def _told(answer: Answer) -> Response:
+    return Response(answer.text, media_type="application/json")
+
+
+async def _while_connected(request: Request, called: Coroutine[Any, Any, Answer]) -> Answer:
+    """Cancel a call whose caller has gone: nobody would learn that it was done."""
+    running = asyncio.create_task(called)
+    gone = asyncio.create_task(_gone(request))
+    try:
+        await asyncio.wait({running, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            return running.result()
+        raise Problem("bad_request", "the caller went away; nothing was written")
+    finally:
+        gone.cancel()
+        running.cancel()
+        await asyncio.gather(running, gone, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

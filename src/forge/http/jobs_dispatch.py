@@ -1,0 +1,190 @@
+"""Dispatch over HTTP: one job, or many that are made together or not at all."""
+
+import asyncio
+import time
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+
+from forge import dispatch as dispatching
+from forge.core.errors import Fault, InvalidPayload
+from forge.core.key import is_keyed
+from forge.core.lifecycle import Status
+from forge.core.wish import Options, TypeDefaults, Wish, make_wish
+from forge.dispatch import JobType
+from forge.http import watch_tokens
+from forge.http.access import Caller, User
+from forge.http.described import problems
+from forge.http.gathering import Gatherer
+from forge.http.identity import Identity
+from forge.http.json_route import JsonRoute
+from forge.http.problem import Problem
+from forge.http.shapes import (
+    DispatchIn,
+    DispatchManyIn,
+    DispatchManyOut,
+    DispatchOptions,
+    DispatchOut,
+)
+from forge.http.tracing import in_trace, traceparent_of
+from forge.store import jobs
+from forge.store.jobs import Dispatched
+from forge.waker import MANY
+
+router = APIRouter(tags=["jobs"], route_class=JsonRoute)
+REFUSED = problems(
+    "bad_request", "unknown_job_type", "too_large", "unsupported_media_type", "invalid"
+)
+# How many inputs are checked before others have their turn, and how many bad ones are told.
+TURN = 200
+MOST_BAD_INPUTS = 20
+
+
+@router.post(
+    "/_api/jobs/{job_type:path}/dispatch",
+    status_code=202,
+    operation_id="dispatch_job",
+    response_model=DispatchOut,
+    responses=REFUSED,
+)
+async def dispatch_job(
+    request: Request, job_type: str, caller: User, body: DispatchIn | None = None
+) -> DispatchOut:
+    """Ask for one call of a job."""
+    kind = await _kind(caller, job_type)
+    try:
+        made = await _one(request, caller, kind, body or _NOTHING)
+    except InvalidPayload as error:
+        raise _invalid(_faults(error, "$.args")) from None
+    return DispatchOut.model_construct(
+        job_id=made.id,
+        status=Status.PENDING if made.is_new else await _status(caller, made.id),
+        deduplicated=not made.is_new,
+        watch_token=watch_tokens.make(made.id, request.app.state.watch_secret, time.time()),
+    )
+
+
+@router.post(
+    "/_api/jobs/{job_type:path}/dispatch_many",
+    status_code=202,
+    operation_id="dispatch_jobs",
+    response_model=DispatchManyOut,
+    responses=REFUSED,
+)
+async def dispatch_jobs(
+    request: Request, job_type: str, caller: User, body: DispatchManyIn
+) -> DispatchManyOut:
+    """Ask for one call per input: all are dispatched, or none."""
+    options = in_trace(request, job_type, _options(caller, body))
+    kind = await _kind(caller, job_type)
+    texts = await _texts(kind, body.inputs)
+    if not texts:
+        return DispatchManyOut(count=0)
+    made = await caller.run(dispatching.many(kind, texts, options))
+    (await caller.app.session()).wake(MANY)
+    return DispatchManyOut(count=sum(job.is_new for job in made))
+
+
+_NOTHING = DispatchIn()
+
+
+def _options(caller: Caller, wanted: DispatchOptions) -> Options:
+    """Return what is asked for, for the caller's tenant and in the caller's name."""
+    options: Any = {
+        name: value
+        for name in wanted.model_fields_set
+        if name not in ("args", "inputs") and (value := getattr(wanted, name)) is not None
+    }
+    tenant = caller.tenant_id
+    if tenant is not None and options.setdefault("tenant_id", tenant) != tenant:
+        raise Problem("forbidden", "tenant_id is not the token's; leave it out")
+    options["auth"] = caller.identity.as_auth()
+    return options  # type: ignore[no-any-return]
+
+
+async def _kind(caller: Caller, job_type: str) -> JobType:
+    if job_type.startswith("forge."):
+        raise Problem(
+            "forbidden",
+            "types in forge.* are Forge's own; use the routes that make them, such as "
+            "POST /_api/jobs/{job_id}/cancel",
+        )
+    return await caller.app._catalog.find(job_type, caller.run)
+
+
+async def _one(request: Request, caller: Caller, kind: JobType, wanted: DispatchIn) -> Dispatched:
+    wish = _wish(caller, kind, wanted)
+    name = kind.defaults.name
+    if wish is not None:
+        if (trace := traceparent_of(request, name)) is not None:
+            wish = wish._replace(traceparent=trace)
+        text = kind.encode(wanted.args)
+        kind.look(text)
+        return Dispatched(await _gatherer(request).dispatch(caller, wish, text), True)
+    options = in_trace(request, name, _options(caller, wanted))
+    (made,) = await caller.run(dispatching.one(kind, wanted.args, options))
+    (await caller.app.session()).wake()
+    return made
+
+
+def _wish(caller: Caller, kind: JobType, wanted: DispatchIn) -> Wish | None:
+    """Return what can be dispatched along with others; None for a job that needs more than that."""
+    if wanted.model_fields_set <= {"args"}:
+        wish = _plain_wish(kind.defaults, caller.identity)
+    else:
+        wish = make_wish(kind.defaults, _options(caller, wanted))
+    has_rules = wish.category is not None or is_keyed(kind.defaults, wanted.idempotency_key)
+    return wish if not has_rules and jobs.fits_each(wish) else None
+
+
+@lru_cache(maxsize=1000)
+def _plain_wish(defaults: TypeDefaults, identity: Identity) -> Wish:
+    """Make the wish of somebody who gives nothing but the input, the most frequent there is."""
+    options: Options = {"auth": identity.as_auth()}
+    if identity.tenant_id is not None:
+        options["tenant_id"] = identity.tenant_id
+    return make_wish(defaults, options)
+
+
+def _gatherer(request: Request) -> Gatherer:
+    state = request.app.state
+    if not hasattr(state, "gatherer"):
+        state.gatherer = Gatherer()
+    return state.gatherer  # type: ignore[no-any-return]
+
+
+async def _status(caller: Caller, job_id: UUID) -> Status | None:
+    """Return where the job stands that a key has stood for since; None when it was pruned."""
+    found = await caller.run(jobs.get([job_id]))
+    return Status(found[0]["status"]) if found else None
+
+
+async def _texts(kind: JobType, inputs: list[Any]) -> list[str]:
+    texts: list[str] = []
+    faults: list[Fault] = []
+    bad = 0
+    for place, value in enumerate(inputs):
+        if place % TURN == TURN - 1:
+            await asyncio.sleep(0)
+        try:
+            texts.append(kind.encode(value))
+        except InvalidPayload as error:
+            faults += _faults(error, f"$.inputs[{place}]")
+            bad += 1
+            if bad == MOST_BAD_INPUTS:
+                break
+    if faults:
+        raise _invalid(faults)
+    return texts
+
+
+def _faults(error: InvalidPayload, at: str) -> list[Fault]:
+    """Say where in the request the faults of an input lie."""
+    return [Fault(at + fault.path.removeprefix("$"), fault.message) for fault in error.faults]
+
+
+def _invalid(faults: list[Fault]) -> Problem:
+    detail = "; ".join(f"{fault.path}: {fault.message}" for fault in faults[:3])
+    return Problem("invalid", detail, errors=faults)

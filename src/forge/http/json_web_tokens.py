@@ -1,0 +1,120 @@
+"""JSON Web Tokens: one pinned algorithm, an end for each, roles and tenant from the claims."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jwt
+
+from forge.config_server import LARGEST_TENANT, JwtConfig
+from forge.core.errors import ConfigError
+from forge.http.identity import Identity, Role
+from forge.http.reread import Reread
+
+# Clocks differ a little.
+LEEWAY = 2
+ONLY_KEY = ""
+
+
+class NotGood(Exception):
+    """Why a token is refused."""
+
+
+class JsonWebTokens:
+    """Reads the tokens that somebody else issues."""
+
+    def __init__(self, config: JwtConfig) -> None:
+        self._config = config
+        self._jwks = None
+        if config.jwks is not None:
+            self._jwks = Reread(config.jwks, read_keys, first=read_keys(config.jwks))
+
+    def bearer(self, token: str, now: float) -> Identity:
+        """Return who bears this token, or raise NotGood."""
+        config = self._config
+        try:
+            key_id = jwt.get_unverified_header(token).get("kid") or ONLY_KEY
+            claims = jwt.decode(
+                token,
+                self._key(key_id),
+                # Pinned: a token's own header never chooses how it is verified.
+                algorithms=[config.algorithm],
+                issuer=config.issuer,
+                audience=config.audience,
+                leeway=LEEWAY,
+                options={"require": ["exp", "sub"], "verify_aud": config.audience is not None},
+            )
+        except jwt.PyJWTError as error:
+            raise NotGood(f"the token is refused ({_reason(error)})") from error
+        except (ValueError, TypeError, RecursionError) as error:
+            raise NotGood("the token cannot be read") from error
+        return self._identity(claims, key_id)
+
+    def knows(self, key: str) -> bool:
+        """Whether a key by which somebody came in is still one of ours."""
+        purpose, _, key_id = key.partition(":")
+        return purpose == "jwt" and (self._jwks is None or key_id in self._jwks.value())
+
+    def _key(self, key_id: str) -> Any:
+        if self._jwks is None:
+            return self._config.secret
+        keys = self._jwks.value()
+        if key_id not in keys:
+            raise NotGood("the token's key is not in the JWKS file")
+        return keys[key_id]
+
+    def _identity(self, claims: Mapping[str, Any], key_id: str) -> Identity:
+        tenant = claims.get(self._config.tenant_claim)
+        if tenant is not None and (type(tenant) is not int or abs(tenant) > LARGEST_TENANT):
+            raise NotGood(f"the token's {self._config.tenant_claim} is not a whole number")
+        return Identity(
+            name=claims["sub"],
+            roles=_roles(claims.get(self._config.roles_claim)),
+            tenant_id=tenant,
+            expires_at=float(claims["exp"]) + LEEWAY,
+            key=f"jwt:{key_id}",
+        )
+
+
+def read_keys(path: Path) -> dict[str, Any]:
+    """Read the RSA keys of a JWKS file by their ids; a single key also serves without one."""
+    try:
+        found = json.loads(path.read_text("utf-8"))["keys"]
+        keys = {
+            str(key.get("kid", ONLY_KEY)): jwt.PyJWK(key, algorithm="RS256").key
+            for key in found
+            if key.get("kty") == "RSA" and key.get("use", "sig") == "sig"
+        }
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, jwt.PyJWTError) as error:
+        raise ConfigError(
+            f"{path}: is not a JWKS file ({type(error).__name__}: {error}); [auth.jwt] jwks needs "
+            'one such as {"keys": [{"kty": "RSA", "kid": …, "n": …, "e": …}]}'
+        ) from error
+    if not keys:
+        raise ConfigError(f"{path}: has no RSA key to verify with; add one")
+    if len(keys) == 1:
+        keys[ONLY_KEY] = next(iter(keys.values()))
+    return keys
+
+
+def _roles(claim: object) -> frozenset[Role]:
+    given = claim.split() if isinstance(claim, str) else claim
+    if not isinstance(given, list):
+        return frozenset()
+    return frozenset(role for role in Role if role.value in given)
+
+
+def _reason(error: jwt.PyJWTError) -> str:
+    match error:
+        case jwt.ExpiredSignatureError():
+            return "it has expired"
+        case jwt.InvalidIssuerError():
+            return "it is another issuer's"
+        case jwt.InvalidAudienceError():
+            return "it is for another audience"
+        case jwt.MissingRequiredClaimError():
+            return f"it lacks the claim {error.claim}"
+        case jwt.ImmatureSignatureError():
+            return "it is not valid yet"
+    return "its signature or form is not good"

@@ -1,0 +1,73 @@
+"""What a client may say on a socket, read strictly, and how it is told that something is wrong."""
+
+import json
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Discriminator, TypeAdapter, ValidationError
+from starlette.types import Message
+
+from forge.http.problem import Problem
+from forge.http.refusals import path_of
+
+LARGEST = 65_536
+
+
+class Auth(BaseModel):
+    """Who speaks, where no header could say it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["auth"]
+    token: str
+
+
+class Subscribe(BaseModel):
+    """Which job is to be followed, and by which right if it is not the socket's own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["subscribe"]
+    job_id: UUID
+    watch_token: str | None = None
+
+
+class Unsubscribe(BaseModel):
+    """Which job is followed no more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["unsubscribe"]
+    job_id: UUID
+
+
+Said = Auth | Subscribe | Unsubscribe
+_SAID: TypeAdapter[Said] = TypeAdapter(Annotated[Said, Discriminator("type")])
+
+
+def read(message: Message) -> Said:
+    """Read what a client said, or raise a problem that tells what is wrong with it."""
+    text = message.get("text")
+    if text is None:
+        raise Problem("bad_request", "this is binary; send JSON as text")
+    try:
+        return _SAID.validate_json(text)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+    if any(fault["type"] == "json_invalid" for fault in found):
+        raise Problem("bad_request", "this is not JSON that can be read; correct it")
+    faults = "; ".join(f"{path_of(('body', *fault['loc']))}: {fault['msg']}" for fault in found[:3])
+    raise Problem("invalid", faults)
+
+
+def is_too_large(message: Message) -> bool:
+    said = message.get("text") or message.get("bytes") or ""
+    return len(said) > LARGEST
+
+
+def error_message(problem: Problem, job_id: UUID | None = None) -> str:
+    """Write what went wrong as the message that is sent."""
+    told: dict[str, Any] = {"type": "error", "code": problem.code, "message": problem.detail}
+    if job_id is not None:
+        told["job_id"] = str(job_id)
+    return json.dumps(told)

@@ -1,0 +1,156 @@
+"""Finding a page of jobs: where to look for them, and where the next page goes on."""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from forge.allowances import allowances
+from forge.core.lifecycle import FINAL, State, Status
+from forge.core.wish import parse_priority
+from forge.http.access import Caller
+from forge.http.problem import Fault, Problem
+from forge.http.shapes import JobOut, JobPage
+from forge.store import listing
+from forge.store.listing import WINDOW, Wanted
+from forge.store.statement import Rows
+
+NEWEST = UUID(int=2**128 - 1)
+OLDEST = UUID(int=0)
+ENDED = FINAL - {Status.COMPLETED}
+LIVE = frozenset(Status) - FINAL
+# Ids carry the time of whoever made them, whose clock may differ from the database's.
+SKEW = timedelta(minutes=1)
+
+
+class Asked(NamedTuple):
+    """Which jobs are asked for, as the request says it."""
+
+    status: Status | None = None
+    state: State | None = None
+    type: str | None = None
+    queue: str | None = None
+    priority: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    q: str | None = None
+    cursor: str | None = None
+    category: str | None = None
+    correlation_id: UUID | None = None
+
+
+async def find_page(caller: Caller, asked: Asked, limit: int) -> JobPage:
+    """Return the next jobs of those that are asked for."""
+    statuses = _statuses(asked)
+    if statuses is not None and not statuses:
+        return JobPage(items=[], next_cursor=None, stopped_early=False)
+    wanted = wanted_by(asked)
+    if caller.tenant_id is not None:
+        found = await caller.run(listing.page_of_tenant(wanted, limit + 1, caller.tenant_id))
+    elif statuses is not None and ENDED.issuperset(statuses):
+        found = await caller.run(listing.page_ended(wanted, limit + 1))
+    else:
+        found = await caller.run(listing.page(wanted, limit + 1))
+    page = await _page(caller, found, limit)
+    if page.stopped_early and asked.q is None and statuses is not None and set(statuses) <= LIVE:
+        return await _page_of_few(caller, wanted, limit) or page
+    return page
+
+
+async def _page_of_few(caller: Caller, wanted: Wanted, limit: int) -> JobPage | None:
+    """Look among the jobs that are not final, wherever they lie, unless they are too many."""
+    live = await caller.run_over_all(listing.count_live(WINDOW + 1))
+    if sum(row["count"] for row in live) > WINDOW:
+        return None
+    found = await caller.run(listing.page_live(wanted, limit + 1, caller.tenant_id))
+    return await _page(caller, found, limit)
+
+
+async def _page(caller: Caller, found: Rows, limit: int) -> JobPage:
+    allowed = await allowances(caller.app, (row["job_type"] for row in found))
+    items: list[JobOut] = []
+    last: UUID | None = None
+    stopped_early = False
+    for row in found:
+        if len(items) == limit:
+            last = items[-1].id
+            break
+        if row["matches"]:
+            items.append(JobOut.of(row, allowed[row["job_type"]]))
+        if row["is_stop"] or row["is_full"]:
+            last, stopped_early = row["id"], row["is_stop"]
+            break
+    cursor = None if last is None else write_cursor(last)
+    return JobPage(items=items, next_cursor=cursor, stopped_early=stopped_early)
+
+
+def _statuses(asked: Asked) -> Collection[Status] | None:
+    if asked.status is None and asked.state is None:
+        return None
+    return [
+        status
+        for status in Status
+        if asked.status in (None, status) and asked.state in (None, status.state)
+    ]
+
+
+def wanted_by(asked: Asked) -> Wanted:
+    """Return what is asked for as the database is asked for it."""
+    statuses = _statuses(asked)
+    before = NEWEST if asked.cursor is None else read_cursor(asked.cursor)
+    oldest = OLDEST
+    if asked.until is not None:
+        before = min(before, _id_at(asked.until, SKEW))
+    if asked.since is not None:
+        oldest = _id_at(asked.since, -SKEW)
+    return Wanted(
+        before=before,
+        from_id=oldest,
+        statuses=None if statuses is None else [str(status) for status in statuses],
+        job_type=asked.type,
+        queue=asked.queue,
+        priority=None if asked.priority is None else _priority(asked.priority),
+        since=asked.since,
+        until=asked.until,
+        pattern=None if asked.q is None else _containing(asked.q),
+        category=asked.category,
+        correlation_id=asked.correlation_id,
+    )
+
+
+def write_cursor(job_id: UUID) -> str:
+    """Write the place after a job so that nobody takes it for more than a place."""
+    return urlsafe_b64encode(job_id.bytes).rstrip(b"=").decode()
+
+
+def read_cursor(text: str) -> UUID:
+    """Read a place, or refuse what is none."""
+    try:
+        place = UUID(bytes=urlsafe_b64decode(f"{text}==".encode("ascii")))
+    except ValueError:
+        place = None
+    if place is None or write_cursor(place) != text:
+        fault = Fault("query.cursor", "is not the next_cursor of a page; leave it out to begin")
+        raise Problem("invalid", f"{fault.path}: {fault.message}", errors=[fault])
+    return place
+
+
+_SPECIAL = re.compile(r"[\\%_]")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _id_at(moment: datetime, skew: timedelta) -> UUID:
+    """Return the first id that can have been made at a moment."""
+    milliseconds = (moment - _EPOCH + skew) // timedelta(milliseconds=1)
+    return UUID(int=min(max(milliseconds, 0), 2**48 - 1) << 80)
+
+
+def _containing(text: str) -> str:
+    """Return the pattern of texts that contain this one, letter by letter."""
+    return "%" + _SPECIAL.sub(r"\\\g<0>", text) + "%"
+
+
+def _priority(text: str) -> int:
+    return parse_priority(int(text) if text.isdigit() else text)
