@@ -3,8 +3,8 @@
 from forge.app import Forge
 from forge.cli.finding import Finding, ok, problem, warning
 from forge.cli.living import living_workers
-from forge.cli.unserved import types_without_worker, unserved_lanes
-from forge.store import doctor, jobs
+from forge.cli.unserved import types_without_worker, unserved_lanes, unserved_schedules
+from forge.store import doctor, jobs, schedules
 from forge.store.database import Database
 
 
@@ -48,4 +48,7 @@ async def _work_without_workers(app: Forge, database: Database) -> list[Finding]
     if idle:
         advice = "start a worker that has them, or forget the types that no longer exist"
         findings.append(warning("types", f"no living worker runs {', '.join(idle)}", advice))
+    if resting := unserved_schedules(await database.run(schedules.types()), living):
+        advice = "start a worker that has the type, or `forge schedules disable` what is over"
+        findings.append(warning("schedules", f"no living worker runs {resting}", advice))
     return findings or [ok("work", "every type and every waiting job has a living worker")]

@@ -2,13 +2,16 @@
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 import click
 
+from forge.allowances import allowance
 from forge.cli.show import console, print_json, text
 from forge.core.lifecycle import Status
 from forge.core.record import JobRecord
+from forge.core.shown import shown_job
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,13 +41,13 @@ async def follow(app: "Forge", handle: "JobHandle", as_json: bool) -> int:
 
 async def _watch(app: "Forge", handle: "JobHandle", as_json: bool) -> JobRecord:
     if as_json:
-        async for record in handle.updates():
+        async for record in _updates(app, handle):
             print_json(record, indent=None)
         return record
     screen = console(stderr=True)
     if screen.is_terminal:
         return await _draw(app, handle, _bar(screen))
-    async for record in handle.updates():
+    async for record in _updates(app, handle):
         line = f"{record.status} {_percent(record)}% {await _message(app, record)}"
         click.echo(line.rstrip(), err=True)
     return record
@@ -53,11 +56,17 @@ async def _watch(app: "Forge", handle: "JobHandle", as_json: bool) -> JobRecord:
 async def _draw(app: "Forge", handle: "JobHandle", bar: "Progress") -> JobRecord:
     with bar:
         task = bar.add_task("", total=100, status="", message="")
-        async for record in handle.updates():
+        async for record in _updates(app, handle):
             message = await _message(app, record)
             status = str(record.status)
             bar.update(task, completed=_percent(record), status=status, message=message)
     return record
+
+
+async def _updates(app: "Forge", handle: "JobHandle") -> AsyncIterator[JobRecord]:
+    """Return the job at each change, without its secrets."""
+    async for record in handle.updates():
+        yield shown_job(record, await allowance(app, record.job_type))
 
 
 def _bar(screen: "Console") -> "Progress":

@@ -62,10 +62,25 @@ async def _read(
     cursor: UUID | None,
     limit: int,
 ) -> "Rows":
+    from forge.allowances import allowances
     from forge.store.jobs import listed
 
     database = await (await app.session()).database()
-    return await database.run(listed(list(statuses) or None, job_type, queue, cursor, limit))
+    found = await database.run(listed(list(statuses) or None, job_type, queue, cursor, limit))
+    allowed = await allowances(app, (row["job_type"] for row in found))
+    return [_shown(row, allowed[row["job_type"]]) for row in found]
+
+
+def _shown(row: "Row", allowed: tuple[str, ...]) -> dict[str, Any]:
+    """Take the secrets out of what the job said, and leave its input out."""
+    from forge.core.payload import decode
+    from forge.core.shown import shown_message
+
+    shown = dict(row)
+    given = shown.pop("input")
+    input = decode(given) if isinstance(given, str) else given
+    told = ("last_error", "progress_message")
+    return shown | {name: shown_message(shown[name], input, allowed) for name in told}
 
 
 def _print(page: "Rows", cursor: UUID | None) -> None:

@@ -1,7 +1,5 @@
 """`forge jobs cancel`, `delete` and `run-now`: requests that a worker carries out."""
 
-import getpass
-import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,6 +7,7 @@ from uuid import UUID
 
 import click
 
+from forge.cli.actor import actor
 from forge.cli.options import json_option, project_options
 from forge.core.errors import ForgeError
 from forge.core.lifecycle import Status
@@ -83,7 +82,7 @@ async def _carry_out(
     from forge.cli.living import living_workers
 
     await app.get(job_id)  # one that is not there is refused at once
-    handle = await ask(app, job_id, {"auth": {"actor": _actor()}})
+    handle = await ask(app, job_id, {"auth": {"actor": actor()}})
     if timeout is None:
         _tell(as_json, {"request_id": handle.id}, f"requested: {handle.id}")
         return 0
@@ -111,12 +110,3 @@ def _tell(as_json: bool, value: dict[str, Any], line: str) -> None:
 
 def _reason(last_error: str | None) -> str:
     return last_error or "the request failed without an error; look at the worker's log"
-
-
-def _actor() -> str:
-    """Name who asks, for the audit."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = "unknown"
-    return f"{user}@{socket.gethostname()}"

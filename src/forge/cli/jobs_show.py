@@ -12,7 +12,6 @@ from forge.cli.options import json_option, project_options
 if TYPE_CHECKING:
     from forge.app import Forge
     from forge.core.record import JobRecord
-    from forge.store.statement import Rows
 
 
 @click.command()
@@ -27,16 +26,21 @@ def show(job_id: UUID, app_option: str | None, config_path: Path | None, as_json
     app = find_database(app_option, config_path)
     record, attempts = run(app, lambda app: _read(app, job_id))
     if as_json:
-        print_json(_columns(record) | {"failed_attempts": [dict(row) for row in attempts]})
+        print_json(_columns(record) | {"failed_attempts": attempts})
     else:
         _print(record, attempts)
 
 
-async def _read(app: "Forge", job_id: UUID) -> "tuple[JobRecord, Rows]":
+async def _read(app: "Forge", job_id: UUID) -> "tuple[JobRecord, list[dict[str, Any]]]":
+    from forge.allowances import allowance
+    from forge.core.shown import shown_attempt, shown_job
     from forge.store.jobs import attempts
 
     database = await (await app.session()).database()
-    return await app.get(job_id), await database.run(attempts(job_id))
+    record, found = await app.get(job_id), await database.run(attempts(job_id))
+    allowed = await allowance(app, record.job_type)
+    told = [shown_attempt(row, record.input, allowed) for row in found]
+    return shown_job(record, allowed), told
 
 
 def _columns(record: "JobRecord") -> dict[str, Any]:
@@ -44,7 +48,7 @@ def _columns(record: "JobRecord") -> dict[str, Any]:
     return columns | {"state": record.state}
 
 
-def _print(record: "JobRecord", attempts: "Rows") -> None:
+def _print(record: "JobRecord", attempts: list[dict[str, Any]]) -> None:
     from forge.cli.show import text
 
     columns = {name: value for name, value in _columns(record).items() if value is not None}

@@ -13,12 +13,17 @@ from forge.cli.options import traceback_option
 from forge.core.errors import ConfigError, ForgeError, InvalidPayload, InvalidValue
 
 COMMANDS = {
+    "audit": "forge.cli.audit:audit",
     "bench": "forge.cli.bench:bench",
     "dev": "forge.cli.dev:dev",
     "dispatch": "forge.cli.dispatch:dispatch",
+    "dlq": "forge.cli.dlq:dlq",
     "doctor": "forge.cli.doctor:doctor",
     "jobs": "forge.cli.jobs:jobs",
     "migrate": "forge.cli.migrate:migrate",
+    "schedules": "forge.cli.schedules:schedules",
+    "server": "forge.cli.server:server",
+    "token": "forge.cli.token:token",
     "worker": "forge.cli.worker:worker",
     "workers": "forge.cli.workers:workers",
 }

@@ -43,6 +43,7 @@ async def _migrate(app: "Forge", roles: bool) -> None:
     from forge.store import job_types
     from forge.store.migrate import migrate
     from forge.store.roles import grant_roles
+    from forge.transports.switch import switch
     from forge.types import type_rows
 
     database = await (await app.session()).database()
@@ -51,6 +52,8 @@ async def _migrate(app: "Forge", roles: bool) -> None:
         click.echo(f"applied {migration.version:04}_{migration.name}")
     if not applied:
         click.echo("nothing to do: the database is up to date")
+    if change := await switch(database, app.config.transport):
+        click.echo(change)
     if roles:
         await grant_roles(database)
         click.echo("roles: forge_api and forge_worker have their grants")

@@ -1,23 +1,29 @@
-"""A worker as a process of its own, started by the command line and bound to its life."""
+"""A command as a process of its own, started by another one and bound to its life."""
 
 import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 
-class WorkerProcess:
-    """One `forge worker` process; it stops when told to, or when its parent is gone."""
+class ForgeProcess:
+    """One `forge worker` or `forge server`; it stops when told to, or when its parent is gone."""
 
     def __init__(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
         self._process = process
         self._lifeline = lifeline
 
     @classmethod
-    async def start(cls, arguments: Sequence[str]) -> "WorkerProcess":
-        """Run `forge` with these arguments, among them the command `worker`."""
+    async def start(
+        cls,
+        arguments: Sequence[str],
+        *,
+        sockets: Sequence[int] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> "ForgeProcess":
+        """Run `forge` with these arguments, among them the command, and leave it these sockets."""
         theirs, ours = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
@@ -27,7 +33,8 @@ class WorkerProcess:
                 *arguments,
                 "--lifeline",
                 str(theirs),
-                pass_fds=[theirs],
+                pass_fds=[theirs, *sockets],
+                env={**os.environ, **(env or {})},
                 # Ctrl-C goes to the parent alone, which passes it on as it sees fit.
                 start_new_session=True,
             )

@@ -3,34 +3,47 @@
 import asyncio
 import logging
 import signal
+import socket
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from forge.cli.offspring import WorkerProcess
+from forge.cli.metrics_output import served
+from forge.cli.offspring import ForgeProcess
 from forge.store.waiting import within
+from forge.telemetry.merging import Gathered
+
+if TYPE_CHECKING:
+    from forge.config import WorkerConfig
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 # One that ran this long before it crashed is given a fresh start.
 HEALTHY = 60.0
+LISTEN_INTERVAL = 5.0
 
 log = logging.getLogger("forge")
 
 
-async def supervise(arguments: Sequence[str], count: int) -> int:
+async def supervise(arguments: Sequence[str], count: int, settings: "WorkerConfig") -> int:
     """Keep `count` workers running until told to stop; 0 when all of them ended in good order."""
-    supervisor = _Supervisor(arguments)
+    gathered = None if settings.metrics_port is None else Gathered()
+    supervisor = _Supervisor(arguments, gathered)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, supervisor.stop)
     log.info("starting %d workers", count)
-    codes = await asyncio.gather(*(supervisor.keep(place) for place in range(1, count + 1)))
+    with served(settings, gathered or Gathered()):
+        listening = asyncio.ensure_future(supervisor.listen())
+        codes = await asyncio.gather(*(supervisor.keep(place) for place in range(1, count + 1)))
+        listening.cancel()
     return 1 if any(codes) else 0
 
 
 class _Supervisor:
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(self, arguments: Sequence[str], gathered: Gathered | None) -> None:
         self._arguments = arguments
-        self._running: set[WorkerProcess] = set()
+        self._gathered = gathered
+        self._running: set[ForgeProcess] = set()
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -38,6 +51,12 @@ class _Supervisor:
         self._stopping.set()
         for worker in self._running:
             worker.stop()
+
+    async def listen(self) -> None:
+        """Ask for figures now and then, so that those of a worker that crashes are not lost."""
+        while self._gathered is not None:
+            await asyncio.to_thread(self._gathered.collect)
+            await asyncio.sleep(LISTEN_INTERVAL)
 
     async def keep(self, place: int) -> int:
         """Run one worker, again whenever it crashes, and return its last exit code."""
@@ -59,8 +78,15 @@ class _Supervisor:
         return 0 if code == -signal.SIGTERM else code
 
     async def _run_once(self, place: int) -> int:
-        worker = await WorkerProcess.start(self._arguments)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            arguments = list(self._arguments)
+            if self._gathered is not None:
+                arguments += ["--reports", str(theirs.fileno())]
+            worker = await ForgeProcess.start(arguments, sockets=[theirs.fileno()])
         self._running.add(worker)
+        if self._gathered is not None:
+            self._gathered.welcome(ours)
         if self._stopping.is_set():  # the signal came while it was being started
             worker.stop()
         log.info("worker %d is process %d", place, worker.pid)
@@ -68,6 +94,9 @@ class _Supervisor:
             return await worker.ended()
         finally:
             self._running.discard(worker)
+            if self._gathered is not None:
+                await asyncio.to_thread(self._gathered.depart, ours)
+            ours.close()
 
 
 def _how(code: int) -> str:

@@ -7,8 +7,9 @@ from forge.requests import QUEUE
 from forge.store import job_types
 from forge.store.database import Database
 from forge.store.jobs import Lane
+from forge.store.statement import Rows
 from forge.store.workers import Registration
-from forge.worker.claimer import serves
+from forge.worker.serving import serves
 
 
 def unserved_lanes(
@@ -28,6 +29,28 @@ async def types_without_worker(database: Database, living: Sequence[dict[str, An
     """Return the registered types that no living worker runs."""
     run = {name for worker in living for name in worker["job_types"]}
     return [row["name"] for row in await database.run(job_types.listed()) if row["name"] not in run]
+
+
+def unserved_schedules(types: Rows, living: Sequence[dict[str, Any]]) -> str:
+    """Name the enabled schedules that no living worker runs, by type."""
+    return ", ".join(
+        f"{row['enabled']} of type {row['type']}{_for(row['worker_capability'])}"
+        for row in types
+        if row["enabled"] and not has_worker(row["type"], row["worker_capability"], living)
+    )
+
+
+def has_worker(type: str, capability: str | None, living: Sequence[dict[str, Any]]) -> bool:
+    """Whether one of these workers runs schedules of this type and capability."""
+    return any(
+        type in worker["schedule_types"]
+        and (capability is None or capability in worker["capabilities"])
+        for worker in living
+    )
+
+
+def _for(capability: str | None) -> str:
+    return "" if capability is None else f" for the capability {capability}"
 
 
 def _explain(lane: Lane, workers: Sequence[Registration]) -> tuple[str, str]:

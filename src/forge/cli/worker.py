@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from forge.cli.log_output import LEVELS, set_up_logging
 from forge.cli.options import project_options
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from forge.config import Config
     from forge.worker.worker import Worker
 
-LEVELS = ["debug", "info", "warning", "error", "off"]
 HANDLERS = "forge-handler"
 
 
@@ -38,6 +38,7 @@ HANDLERS = "forge-handler"
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
 @click.option("--migrate", "migrates", is_flag=True, hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
+@click.option("--reports", type=int, hidden=True)
 @project_options
 def worker(
     app_argument: str | None,
@@ -45,6 +46,7 @@ def worker(
     config_path: Path | None,
     processes: int | None,
     lifeline: int | None,
+    reports: int | None,
     migrates: bool,
     log_format: str | None,
     log_level: str,
@@ -60,15 +62,16 @@ def worker(
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     app = find_app(app_argument or app_option, config_path)
     app.config = _overridden(app.config, overrides)
-    _set_up_logging(log_format, log_level)
+    set_up_logging(log_format, log_level)
     count = processes or app.config.worker.processes
     if lifeline is None and count > 1:
         return _supervise(app, count)
-    run(app, lambda app: _work(app, lifeline, migrates))
+    run(app, lambda app: _work(app, lifeline, reports, migrates))
     return 0
 
 
-async def _work(app: "Forge", lifeline: int | None, migrates: bool) -> None:
+async def _work(app: "Forge", lifeline: int | None, reports: int | None, migrates: bool) -> None:
+    from forge.cli.metrics_output import measured
     from forge.telemetry.logs import log_events
     from forge.worker.worker import Worker
 
@@ -80,7 +83,8 @@ async def _work(app: "Forge", lifeline: int | None, migrates: bool) -> None:
     _obey_signals(worker, running, lifeline)
     greeting = asyncio.ensure_future(_greet(worker))
     try:
-        await running
+        async with measured(worker, reports):
+            await running
     except asyncio.CancelledError:
         logging.getLogger("forge").info("worker %s stopped before it began", worker.registration.id)
     finally:
@@ -157,21 +161,6 @@ def _overridden(config: "Config", given: dict[str, Any]) -> "Config":
     return config.model_copy(update={"worker": worker})
 
 
-def _set_up_logging(log_format: str | None, level: str) -> None:
-    """Log to stderr, unless the app has set up logging itself and no format was asked for."""
-    from forge.telemetry.logs import TEXT_FORMAT, JsonFormatter
-
-    log = logging.getLogger("forge")
-    log.setLevel(logging.CRITICAL + 1 if level == "off" else level.upper())
-    if logging.getLogger().handlers and log_format is None:
-        return
-    handler = logging.StreamHandler()
-    handler.setFormatter(
-        JsonFormatter() if log_format == "json" else logging.Formatter(TEXT_FORMAT)
-    )
-    logging.basicConfig(handlers=[handler], force=True)
-
-
 def _supervise(app: "Forge", count: int) -> int:
     from forge.cli.supervisor import supervise
     from forge.core.errors import ConfigError
@@ -181,7 +170,7 @@ def _supervise(app: "Forge", count: int) -> int:
             f"{count} workers cannot share one [worker] id; remove it, so that each picks its own, "
             "or run one process per id"
         )
-    return asyncio.run(supervise(sys.argv[1:], count))
+    return asyncio.run(supervise(sys.argv[1:], count, app.config.worker))
 
 
 def _leave_what_hangs() -> None:

@@ -1,0 +1,84 @@
+"""`forge audit`: who asked for what, and why."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from forge.cli.options import json_option, project_options
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+    from forge.store.statement import Rows
+
+LONGEST_NOTES = 80
+
+
+@click.command()
+@click.option("--event", help="Only events of this name, such as job_dlq_discarded.")
+@click.option("--actor", help="Only what this one asked for.")
+@click.option("--job", "job_id", type=click.UUID, help="Only what was asked of this job.")
+@click.option("--dlq", "dlq_id", type=int, help="Only what was asked of this dead letter.")
+@click.option("--tenant", type=int, help="Only what concerns this tenant.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option("--cursor", "before", type=int, help="Go on after this event.")
+@json_option
+@project_options
+def audit(
+    app_option: str | None, config_path: Path | None, as_json: bool, limit: int, **wanted: Any
+) -> None:
+    """List what was asked for, the latest first."""
+    from forge.cli.project import find_database, run
+    from forge.cli.show import print_json
+
+    app = find_database(app_option, config_path)
+    found = run(app, lambda app: _read(app, limit=limit + 1, **wanted))
+    page, has_more = [_plain(row) for row in found[:limit]], len(found) > limit
+    cursor = page[-1]["id"] if has_more else None
+    if as_json:
+        print_json({"items": page, "next_cursor": cursor})
+    else:
+        _print(page, cursor)
+
+
+async def _read(app: "Forge", **wanted: Any) -> "Rows":
+    from forge.store.audit import listed
+
+    database = await (await app.session()).database()
+    return await database.run(listed(**wanted))
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    from forge.core.payload import decode
+    from forge.core.shown import shown_event
+
+    detail = row["detail"]
+    return shown_event(
+        dict(row) | {"detail": decode(detail) if isinstance(detail, str) else detail}
+    )
+
+
+def _print(page: list[dict[str, Any]], cursor: int | None) -> None:
+    from forge.cli.show import print_table, shorten
+
+    if not page:
+        click.echo("there are no such events")
+        return
+    print_table(
+        ["id", "time", "event", "actor", "tenant", "job", "dlq id", "notes"],
+        [
+            (
+                row["id"],
+                row["created_at"],
+                row["event"],
+                row["actor"],
+                row["tenant_id"],
+                row["job_id"],
+                row["dlq_id"],
+                shorten(row["notes"], LONGEST_NOTES),
+            )
+            for row in page
+        ],
+    )
+    if cursor is not None:
+        click.echo(f"there are more: --cursor {cursor}")

@@ -1,0 +1,132 @@
+"""`forge dlq reprocess`: one dead letter, or all that match."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from forge.cli.actor import actor
+from forge.cli.dlq_filter import filter_options
+from forge.cli.options import json_option, project_options
+from forge.core.errors import ForgeError, InvalidValue
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+
+
+@click.command()
+@click.argument("dlq_id", type=int, required=False)
+@click.option("--notes", help="Why; kept with the dead letter and in the audit.")
+@click.option("--payload", help="JSON to use instead of the payload of one dead letter.")
+@click.option("--all", "everything", is_flag=True, help="All that are under review.")
+@filter_options
+@click.option("--rate", default=10.0, show_default=True, help="How many a second.")
+@click.option("--canary", default=1, show_default=True, help="How many to try first; 0 for none.")
+@click.option(
+    "--canary-timeout", default="5m", show_default=True, help="How long to wait for them."
+)
+@click.option(
+    "--max-failures", default=5, show_default=True, help="Stop when so many have failed again."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until a worker has done it.")
+@json_option
+@project_options
+def reprocess(
+    dlq_id: int | None,
+    payload: str | None,
+    everything: bool,
+    app_option: str | None,
+    config_path: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Make new jobs of dead letters: one by its id, or a group or filter by a worker."""
+    from forge.cli.project import find_database, run
+
+    names = ("job_type", "category", "error_class", "fingerprint", "tenant_id")
+    wanted = {name: options.pop(name) for name in names}
+    has_filter = any(value is not None for value in wanted.values())
+    if (dlq_id is not None) + (has_filter or everything) != 1:
+        raise InvalidValue("give the id of one dead letter, or a filter such as --type, or --all")
+    if dlq_id is None and payload is not None:
+        raise InvalidValue("--payload is for one dead letter; give its id")
+    app = find_database(app_option, config_path)
+    if dlq_id is not None:
+        edited = _read(payload)
+        return run(app, lambda app: _one(app, dlq_id, options["notes"], edited, as_json))
+    return run(app, lambda app: _many(app, wanted, as_json, **options))
+
+
+async def _one(app: "Forge", dlq_id: int, notes: str | None, payload: Any, as_json: bool) -> int:
+    made = await app.dead_letters.reprocess(dlq_id, notes=notes, actor=actor(), payload=payload)
+    _tell(as_json, made._asdict(), f"{dlq_id} reprocessed as job {made.new_job_id}")
+    return 0
+
+
+async def _many(
+    app: "Forge",
+    wanted: dict[str, Any],
+    as_json: bool,
+    *,
+    dry_run: bool,
+    no_wait: bool,
+    **options: Any,
+) -> int:
+    from forge.cli.dlq_list import print_groups, shown
+
+    if dry_run:
+        plan = await app.dead_letters.plan(**wanted)
+        groups = await shown(app, plan.groups)
+        if as_json:
+            _tell(True, {"letters": plan.letters, "groups": list(groups)}, "")
+        else:
+            click.echo(f"{plan.letters} dead letters would be reprocessed")
+            print_groups(groups)
+        return 0
+    handle = await app.dead_letters.reprocess_many(**wanted, **options, actor=actor())
+    if no_wait:
+        _tell(as_json, {"request_id": handle.id}, f"requested: {handle.id}")
+        return 0
+    return await _follow(app, handle, as_json)
+
+
+async def _follow(app: "Forge", handle: Any, as_json: bool) -> int:
+    from forge.cli.living import living_workers
+
+    if not await living_workers(app):
+        raise ForgeError(
+            f"no worker is alive to do it; the request {handle.id} waits for one: start "
+            "`forge worker MODULE:APP`"
+        )
+    said = None
+    async for record in handle.updates():
+        if not as_json and record.progress_message not in (None, said):
+            said = record.progress_message
+            click.echo(said)
+    report = await handle.result()
+    stopped = report["stopped"]
+    end = f"stopped: {stopped}" if stopped else "done"
+    _tell(
+        as_json, {"request_id": handle.id, **report}, f"{report['reprocessed']} reprocessed, {end}"
+    )
+    return 1 if stopped else 0
+
+
+def _read(payload: str | None) -> Any:
+    if payload is None:
+        return None
+    try:
+        return json.loads(payload)
+    except ValueError as error:
+        raise InvalidValue(f"--payload is not JSON ({error}); quote it for the shell") from None
+
+
+def _tell(as_json: bool, value: dict[str, Any], line: str) -> None:
+    from forge.cli.show import print_json
+
+    if as_json:
+        print_json(value)
+    else:
+        click.echo(line)

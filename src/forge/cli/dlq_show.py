@@ -1,0 +1,73 @@
+"""`forge dlq show` and `forge dlq discard`."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from forge.cli.actor import actor
+from forge.cli.options import json_option, project_options
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+    from forge.core.dead_letter import DeadLetter
+
+
+@click.command()
+@click.argument("dlq_id", type=int)
+@json_option
+@project_options
+def show(dlq_id: int, app_option: str | None, config_path: Path | None, as_json: bool) -> None:
+    """Show all that is known of a dead letter: its payload, and every attempt."""
+    from forge.cli.project import find_database, run
+    from forge.cli.show import print_json
+
+    app = find_database(app_option, config_path)
+    letter = run(app, lambda app: _read(app, dlq_id))
+    if as_json:
+        print_json(asdict(letter))
+    else:
+        _print(letter)
+
+
+async def _read(app: "Forge", dlq_id: int) -> "DeadLetter":
+    from forge.allowances import allowance
+    from forge.core.shown import shown_letter
+
+    letter = await app.dead_letters.get(dlq_id)
+    return shown_letter(letter, await allowance(app, letter.job_type))
+
+
+@click.command()
+@click.argument("dlq_id", type=int)
+@click.option("--notes", required=True, help="Why it is not to be done again; kept with it.")
+@json_option
+@project_options
+def discard(
+    dlq_id: int, notes: str, app_option: str | None, config_path: Path | None, as_json: bool
+) -> None:
+    """Close the review of a dead letter without doing it again."""
+    from forge.cli.project import find_database, run
+    from forge.cli.show import print_json
+
+    app = find_database(app_option, config_path)
+    run(app, lambda app: app.dead_letters.discard(dlq_id, notes=notes, actor=actor()))
+    if as_json:
+        print_json({"dlq_id": dlq_id, "status": "discarded"})
+    else:
+        click.echo(f"{dlq_id} discarded")
+
+
+def _print(letter: "DeadLetter") -> None:
+    from forge.cli.show import text
+
+    columns = {k: v for k, v in asdict(letter).items() if v is not None and k != "attempts"}
+    width = max(map(len, columns))
+    for name, value in columns.items():
+        click.echo(f"{name:<{width}}  {text(value)}")
+    for attempt in letter.attempts or ():
+        click.echo()
+        click.secho(f"attempt {attempt['attempt']}: {attempt['outcome']}", bold=True)
+        click.echo(f"from {attempt['started_at']} to {attempt['ended_at']}")
+        click.echo(f"{attempt['exception'] or 'error'}: {attempt['error']}")

@@ -1,0 +1,19 @@
+"""Where log lines go: to stderr, as text or as JSON."""
+
+import logging
+
+LEVELS = ["debug", "info", "warning", "error", "off"]
+
+
+def set_up_logging(log_format: str | None, level: str) -> None:
+    """Log to stderr, unless the app has set up logging itself and no format was asked for."""
+    from forge.telemetry.lines import LineHandler
+    from forge.telemetry.logs import JsonFormatter, TextFormatter
+
+    log = logging.getLogger("forge")
+    log.setLevel(logging.CRITICAL + 1 if level == "off" else level.upper())
+    if logging.getLogger().handlers and log_format is None:
+        return
+    handler = LineHandler(is_json=log_format == "json")
+    handler.setFormatter(JsonFormatter() if handler.is_json else TextFormatter())
+    logging.basicConfig(handlers=[handler], force=True)

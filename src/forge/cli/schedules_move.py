@@ -1,0 +1,93 @@
+"""`forge schedules enable`, `disable` and `run`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from forge.cli.options import json_option, project_options
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+    from forge.cli.schedule_view import View
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+EVENTS = {
+    "enable": "schedule_enabled",
+    "disable": "schedule_disabled",
+    "run_now": "schedule_run_requested",
+}
+
+
+def schedule_arguments(command: Command) -> Command:
+    """Take the schedule that is meant: its id, or its type and key."""
+    command = click.option("--tenant", type=int, help="Whose it is, if it is a tenant's.")(command)
+    command = click.argument("key", default="")(command)
+    return click.argument("named", metavar="ID|TYPE")(command)
+
+
+def _moving(command: Command) -> Command:
+    return schedule_arguments(json_option(project_options(command)))
+
+
+@click.command()
+@_moving
+def enable(**common: Any) -> None:
+    """Let a schedule run: at the time it has, at once if that has passed."""
+    _move("enable", **common)
+
+
+@click.command()
+@_moving
+def disable(**common: Any) -> None:
+    """Let a schedule rest; a run that goes on is finished."""
+    _move("disable", **common)
+
+
+@click.command("run")
+@_moving
+def run_now(**common: Any) -> None:
+    """Run a schedule at once, out of turn."""
+    _move("run_now", **common)
+
+
+def _move(
+    verb: str,
+    *,
+    named: str,
+    key: str,
+    tenant: int | None,
+    app_option: str | None,
+    config_path: Path | None,
+    as_json: bool,
+) -> None:
+    from forge.cli.project import find_database, run
+    from forge.cli.show import print_json, text
+
+    app = find_database(app_option, config_path)
+    view = run(app, lambda app: _carry_out(app, verb, named, key, tenant))
+    if as_json:
+        print_json(view.as_json())
+    else:
+        planned = view.record.next_run_at
+        when = f"next run {text(planned)}" if planned and view.record.enabled else "no next run"
+        click.echo(f"{view.record.name} {view.state}, {when}")
+
+
+async def _carry_out(app: "Forge", verb: str, named: str, key: str, tenant: int | None) -> "View":
+    """Move a schedule and write down who did, in one transaction."""
+    from forge.cli.actor import actor
+    from forge.cli.schedule_view import find, views
+    from forge.store import audit
+    from forge.store.borrowed import run_on
+
+    known = await find(app, named, key, tenant)
+    act = getattr(app.schedules, verb)
+    database = await (await app.session()).database()
+    async with database.acquire() as conn, conn.transaction():
+        moved = await act(known.type, known.key, tenant_id=known.tenant_id, conn=conn)
+        told = audit.add_of_schedule(EVENTS[verb], actor(), moved.tenant_id, moved.id, None)
+        await run_on(conn, told)
+    (view,) = await views(app, [moved])
+    return view

@@ -1,0 +1,65 @@
+"""`forge schedules show`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from forge.cli.options import json_option, project_options
+from forge.cli.schedules_move import schedule_arguments
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+    from forge.cli.schedule_view import View
+
+
+@click.command()
+@schedule_arguments
+@json_option
+@project_options
+def show(
+    named: str,
+    key: str,
+    tenant: int | None,
+    app_option: str | None,
+    config_path: Path | None,
+    as_json: bool,
+) -> None:
+    """Show all that is known of a schedule, its next five runs and its last ones."""
+    from forge.cli.project import find_database, run
+    from forge.cli.show import print_json
+
+    app = find_database(app_option, config_path)
+    view = run(app, lambda app: _read(app, named, key, tenant))
+    if as_json:
+        print_json(view.as_json())
+    else:
+        _print(view)
+
+
+async def _read(app: "Forge", named: str, key: str, tenant: int | None) -> "View":
+    from forge.cli.schedule_view import find, views
+
+    (view,) = await views(app, [await find(app, named, key, tenant)])
+    return view
+
+
+def _print(view: "View") -> None:
+    from forge.cli.show import text
+
+    columns = view.as_json()
+    told = {"next_runs", "recent_runs", "has_worker"}
+    shown = {k: v for k, v in columns.items() if v not in (None, "") and k not in told}
+    width = max(map(len, shown))
+    for name, value in {"state": view.state, **shown}.items():
+        click.echo(f"{name:<{width}}  {text(value)}")
+    click.secho("\nnext runs", bold=True)
+    for moment in view.next_runs:
+        click.echo(text(moment))
+    if not view.next_runs:
+        click.echo("none: it is disabled" if not view.record.enabled else "none is planned")
+    if view.record.recent_runs:
+        click.secho("\nlast runs", bold=True)
+    for run in view.record.recent_runs:
+        why = f": {run['error']}" if "error" in run else ""
+        click.echo(f"{run['started_at'][:19].replace('T', ' ')}  {run['outcome']}{why}")

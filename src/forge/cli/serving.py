@@ -1,0 +1,161 @@
+"""Serving the HTTP API on a socket, with uvicorn, until a signal or the parent's end."""
+
+import asyncio
+import errno
+import logging
+import re
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+
+from forge.core.errors import ConfigError, ForgeError
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.types import ASGIApp
+
+    from forge.app import Forge
+
+NEEDED = ("fastapi", "uvicorn", "httptools", "websockets", "jwt")
+# How long requests may take to end after the first signal.
+GRACE = 10
+# Longer than load balancers keep a connection without traffic, so that they close first.
+KEEP_ALIVE = 75
+LARGEST_MESSAGE = 65_536
+_WATCH_TOKEN = re.compile(r"([?&]watch_token=)[^&]*")
+# After so many seconds without reading a client counts as gone.
+STALLED = 40
+
+
+class CannotListen(ForgeError):
+    """The address that the server was to listen on is not to be had."""
+
+
+def see_that_it_can_serve() -> None:
+    """Raise when what the server is made of is not installed."""
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise ConfigError(
+            f"the server needs {', '.join(missing)}; run `pip install 'forge-jobs[server]'`"
+        )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on this address."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.create_server(address[:2], family=family, backlog=2048)
+    except OSError as error:
+        raise CannotListen(f"cannot listen on {host}:{port}: {_advice(error)}") from error
+    if sys.platform == "linux":
+        # What a client has stopped to read would otherwise be kept for it for ever.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED * 1000)
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the URL of what listens."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def serve(
+    app: "Forge", listener: socket.socket, *, lifeline: int | None, access_log: bool
+) -> None:
+    """Serve an app's HTTP API until told to stop."""
+    from forge.http.app import create_app, end_streams
+
+    # The embedded PostgreSQL starts now; a configured one is reached when it is first needed.
+    await (await app.session()).database()
+    api = create_app(app)
+    server = make_server(api, access_log=access_log, at_end=partial(end_streams, api))
+    _obey_signals(server, lifeline)
+    click.echo(f"forge server listens on {address_of(listener)}")
+    await server.serve([listener])
+
+
+def make_server(
+    api: "ASGIApp",
+    *,
+    access_log: bool = False,
+    at_end: Callable[[], Awaitable[None]] | None = None,
+) -> "uvicorn.Server":
+    """Return the server of an ASGI app, for a socket that listens already."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """The signals are ours: a server that ends in good order ends with exit code 0."""
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            if at_end is not None:
+                await at_end()
+            await super().shutdown(sockets)
+
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    access = logging.getLogger("uvicorn.access")
+    access.setLevel(logging.INFO)
+    access.addFilter(_hide_tokens)
+    config = uvicorn.Config(
+        api,
+        http="httptools",
+        # No task per socket and no compressor in it: thousands of them stay small.
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,
+        ws_max_size=LARGEST_MESSAGE,
+        lifespan="on",
+        log_config=None,
+        access_log=access_log,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=GRACE,
+    )
+    return Server(config)
+
+
+def _obey_signals(server: "uvicorn.Server", lifeline: int | None) -> None:
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    def parent_is_gone() -> None:
+        loop.remove_reader(lifeline or 0)
+        stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    if lifeline is not None:
+        # The other end of this pipe is open for as long as the process that started us lives.
+        loop.add_reader(lifeline, parent_is_gone)
+
+
+def _hide_tokens(record: logging.LogRecord) -> bool:
+    """Take watch tokens out of the addresses that are logged: they let in whoever reads them."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            _WATCH_TOKEN.sub(r"\1***", part) if isinstance(part, str) else part
+            for part in record.args
+        )
+    return True
+
+
+def _advice(error: OSError) -> str:
+    match error.errno:
+        case errno.EADDRINUSE:
+            return "the port is taken; stop what listens there, or choose another with --port"
+        case errno.EACCES:
+            return "the port is not for everybody; choose one above 1023 with --port"
+    return f"{error.strerror}; choose another address with --host"
