@@ -7,13 +7,22 @@ WORKERS ?= 2
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check faults bench format lock clean
+.PHONY: help run feeds firm images test check faults bench format lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(READY) ## start PostgreSQL, run the example jobs before your eyes
 	@$(BIN)/python examples/tour/run.py
+
+feeds: $(READY) ## run the feeds example: schedules, subscriptions, backoff, WebSub
+	@$(BIN)/python -m examples.feeds
+
+images: $(READY) ## run the images example: SQS, S3 and CloudFront as moto plays them
+	@$(BIN)/python -m examples.images
+
+firm: $(READY) ## run the firm example: tenants, payload rules, error classes, dead letters
+	@$(BIN)/python -m examples.firm
 
 test: $(READY) ## run every test
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(TESTS)

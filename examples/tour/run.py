@@ -66,9 +66,9 @@ async def tour() -> None:
 @asynccontextmanager
 async def worker_process() -> AsyncIterator["asyncio.Future[int]"]:
     """Run what `forge worker examples.tour.app:app` runs, and stop it in the end."""
-    from forge.cli.offspring import WorkerProcess
+    from forge.cli.offspring import ForgeProcess
 
-    worker = await WorkerProcess.start(WORKER)
+    worker = await ForgeProcess.start(WORKER)
     ended = asyncio.ensure_future(worker.ended())
     try:
         yield ended

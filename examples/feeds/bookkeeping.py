@@ -1,0 +1,93 @@
+"""What a fetch leaves behind, in the transaction that ends its run."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from examples.feeds.fetching import Fetched, FetchFailed
+from examples.feeds.reading import Entry
+
+from forge import ScheduleContext
+
+LOCK = "select from forge_schedules where id = $1 for update"
+# $1 feed, $2 schedule, $3 when the run was due, $4 when to run next. Who disabled the schedule
+# during the run, or moved it, has the last word.
+MIRROR = """
+    update feeds
+    set next_fetch_at = (
+        select case when not enabled then null
+                    when next_run_at is distinct from $3 then next_run_at
+                    else $4::timestamptz end
+        from forge_schedules where id = $2)
+    where id = $1
+"""
+SUCCEEDED = """
+    update feeds
+    set etag = $2, last_modified = $3, title = coalesce($4, title), last_status = $5,
+        last_fetched_at = now(), last_error = null, consecutive_failures = 0
+    where id = $1
+"""
+FAILED = """
+    update feeds
+    set last_status = $2, last_error = left($3, 500), last_fetched_at = now(),
+        consecutive_failures = consecutive_failures + 1
+    where id = $1
+"""
+# A feed that changes its hub is subscribed anew.
+HAS_HUB = """
+    update feeds
+    set hub_url = $2, topic_url = $3, websub_expires_at = null
+    where id = $1 and (hub_url, topic_url) is distinct from ($2, $3)
+    returning true
+"""
+ENTRY = """
+    insert into entries (feed_id, guid, title, link, published_at)
+    select $1, * from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[])
+    on conflict do nothing
+    returning true
+"""
+
+
+class Kept(NamedTuple):
+    """What was new in a feed."""
+
+    new_entries: int
+    has_new_hub: bool
+
+
+@asynccontextmanager
+async def ending(ctx: ScheduleContext, feed_id: int, wait: timedelta) -> AsyncIterator[Any]:
+    """End the run and plan the next one, together with what is written in here, or none of it."""
+    at = await ctx.db.fetchval("select now() + $1::interval", wait)
+    async with ctx.complete_in_transaction(at) as conn:
+        # The schedule before the feed, as whoever unsubscribes does, or each waits for the other.
+        await conn.execute(LOCK, ctx.job_id)
+        yield conn
+        await conn.execute(MIRROR, feed_id, ctx.job_id, ctx.schedule.next_run_at, at)
+
+
+async def keep(conn: Any, feed_id: int, found: Fetched) -> Kept:
+    """Keep an answer, and the entries that were not known yet."""
+    content = found.content
+    title = None if content is None else content.title
+    await conn.execute(SUCCEEDED, feed_id, found.etag, found.last_modified, title, found.status)
+    if content is None:
+        return Kept(0, False)
+    new = await conn.fetch(ENTRY, feed_id, *_columns(content.entries))
+    has_new_hub = await conn.fetchval(HAS_HUB, feed_id, content.hub_url, content.topic_url)
+    return Kept(len(new), bool(has_new_hub) and content.hub_url is not None)
+
+
+async def keep_failure(conn: Any, feed_id: int, failed: FetchFailed) -> None:
+    """Count a failure with the feed."""
+    await conn.execute(FAILED, feed_id, failed.status, str(failed))
+
+
+def _columns(entries: list[Entry]) -> tuple[list[Any], ...]:
+    return (
+        [entry.guid for entry in entries],
+        [entry.title for entry in entries],
+        [entry.link for entry in entries],
+        [entry.published_at for entry in entries],
+    )

@@ -1,0 +1,67 @@
+"""What stands in a feed, RSS or Atom: feedparser reads it, this keeps what is of use."""
+
+from calendar import timegm
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from io import BytesIO
+from typing import Any
+
+import feedparser  # type: ignore[import-untyped]
+import httpx
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that a feed has published; it is known by its guid."""
+
+    guid: str
+    title: str
+    link: str | None
+    published_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A feed as it was read."""
+
+    title: str | None
+    ttl_minutes: int | None
+    hub_url: str | None
+    topic_url: str | None
+    entries: list[Entry]
+
+
+def read(body: bytes, answer: httpx.Response) -> Content:
+    """Read a feed; one that is a little broken is read as far as it goes."""
+    headers = {"content-type": answer.headers.get("content-type", "application/xml")}
+    found: Any = feedparser.parse(BytesIO(body), response_headers=headers)
+    if not found.get("version"):
+        raise ValueError("it is neither RSS nor Atom")
+    links = {link.get("rel"): link.get("href") for link in found.feed.get("links", ())}
+    told = {rel: link["url"] for rel, link in answer.links.items()}
+    ttl = str(found.feed.get("ttl", ""))
+    return Content(
+        _text(found.feed.get("title")),
+        int(ttl) if ttl.isascii() and ttl.isdigit() and len(ttl) < 7 else None,
+        told.get("hub") or links.get("hub"),
+        told.get("self") or links.get("self") or str(answer.url),
+        [_entry(entry) for entry in found.entries],
+    )
+
+
+def _entry(entry: Any) -> Entry:
+    title, link = _text(entry.get("title")) or "(untitled)", entry.get("link")
+    # Entries without an id are known by what they say.
+    guid = entry.get("id") or link or sha256(title.encode()).hexdigest()
+    moment = entry.get("published_parsed") or entry.get("updated_parsed")
+    published = None if moment is None else datetime.fromtimestamp(timegm(moment), UTC)
+    return Entry(_clean(guid), title, link, published)
+
+
+def _text(value: Any) -> str | None:
+    return _clean(str(value).strip()) or None if value else None
+
+
+def _clean(text: str) -> str:
+    return text.replace("\0", "")

@@ -1,0 +1,47 @@
+-- The application's own tables. Each feed has one schedule of type fetch_feed, whose key is its id.
+
+create table if not exists feeds (
+    id bigint generated always as identity primary key,
+    url text not null unique,
+    title text,
+
+    -- the schedule's next_run_at, for people: null while nobody is subscribed
+    next_fetch_at timestamptz,
+
+    -- what a conditional request sends back
+    etag text,
+    last_modified text,
+
+    last_fetched_at timestamptz,
+    last_status integer,
+    last_error text,
+    consecutive_failures integer not null default 0,
+
+    -- the hub that pushes what is new, and until when it has promised to
+    hub_url text,
+    topic_url text,
+    websub_secret text,
+    websub_expires_at timestamptz
+);
+
+create table if not exists subscriptions (
+    user_id bigint not null,
+    feed_id bigint not null references feeds,
+    subscribed_at timestamptz not null default now(),
+    unsubscribed_at timestamptz,
+    primary key (user_id, feed_id)
+);
+
+-- serves unsubscribe and renew_websub, which ask whether a feed has subscribers
+create index if not exists subscriptions_active on subscriptions (feed_id)
+    where unsubscribed_at is null;
+
+create table if not exists entries (
+    feed_id bigint not null references feeds,
+    guid text not null,
+    title text not null,
+    link text,
+    published_at timestamptz,
+    fetched_at timestamptz not null default now(),
+    primary key (feed_id, guid)
+);

@@ -1,0 +1,71 @@
+"""Subscribing and unsubscribing: the subscription and the feed's schedule change together.
+
+Both are mutations: one transaction, from Python or over HTTP. Both touch the subscription first,
+then the schedule, then the feed; in another order two of them could wait for each other for ever.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from examples.feeds.app import app, fetch_feed
+from pydantic import BaseModel
+
+from forge import MutationContext, Rejected
+
+NEW_FEED = "insert into feeds (url) values ($1) on conflict do nothing returning id"
+KNOWN_FEED = "select id from feeds where url = $1"
+SUBSCRIBE = """
+    insert into subscriptions (user_id, feed_id) values ($1, $2)
+    on conflict (user_id, feed_id) do update set unsubscribed_at = null
+"""
+UNSUBSCRIBE = """
+    update subscriptions set unsubscribed_at = now()
+    where user_id = $1 and feed_id = $2 and unsubscribed_at is null
+    returning true
+"""
+HAS_SUBSCRIBERS = """
+    select exists (select 1 from subscriptions where feed_id = $1 and unsubscribed_at is null)
+"""
+MIRROR = "update feeds set next_fetch_at = $2 where id = $1"
+
+
+class Following(BaseModel):
+    """Where a feed stands after somebody came or left."""
+
+    feed_id: int
+    is_fetched: bool
+    next_fetch_at: datetime | None
+
+
+@app.mutation
+async def subscribe(ctx: MutationContext, user_id: int, url: str) -> Following:
+    """Make somebody a subscriber; the first one starts the fetching."""
+    if not url.startswith(("http://", "https://")):
+        raise Rejected("a feed has an address that begins with http", status=422)
+    feed_id = await _feed(ctx.db, url)
+    await ctx.db.execute(SUBSCRIBE, user_id, feed_id)
+    schedule = await app.schedules.ensure(
+        fetch_feed, str(feed_id), {"feed_id": feed_id}, conn=ctx.db
+    )
+    await ctx.db.execute(MIRROR, feed_id, schedule.next_run_at)
+    return Following(feed_id=feed_id, is_fetched=True, next_fetch_at=schedule.next_run_at)
+
+
+@app.mutation
+async def unsubscribe(ctx: MutationContext, user_id: int, url: str) -> Following:
+    """End a subscription; with the last one the fetching stops."""
+    feed_id = await ctx.db.fetchval(KNOWN_FEED, url)
+    if feed_id is None or not await ctx.db.fetchval(UNSUBSCRIBE, user_id, feed_id):
+        raise Rejected("there is no such subscription", status=404)
+    schedule = await app.schedules.sync_enabled(
+        fetch_feed, str(feed_id), HAS_SUBSCRIBERS, feed_id, conn=ctx.db
+    )
+    next_fetch_at = schedule.next_run_at if schedule.enabled else None
+    await ctx.db.execute(MIRROR, feed_id, next_fetch_at)
+    return Following(feed_id=feed_id, is_fetched=schedule.enabled, next_fetch_at=next_fetch_at)
+
+
+async def _feed(conn: Any, url: str) -> int:
+    """Return the id of a feed, a new one if need be, without locking one that is there."""
+    known = await conn.fetchval(NEW_FEED, url) or await conn.fetchval(KNOWN_FEED, url)
+    return int(known)

@@ -1,0 +1,67 @@
+"""A provider of mail and calendars on this machine, with the trouble that real ones make."""
+
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from email.message import EmailMessage
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+NO_MAIL = b"\x89PNG\r\n\x1a\n this was a mail once"
+
+
+class Provider:
+    """Serves mails and one calendar to whoever bears a token, and fails when it is told to."""
+
+    def __init__(self, told: Callable[[str], None] = lambda line: None) -> None:
+        self.address = ""
+        self.tokens: set[str] = set()
+        self.mails: dict[str, bytes] = {}
+        self.pages: list[list[dict[str, Any]]] = []
+        # What is answered instead, first in, first out: (status, headers).
+        self.troubles: dict[str, list[tuple[int, dict[str, str]]]] = {}
+        self.answers: Counter[tuple[str, int]] = Counter()
+        self.asgi = Starlette(
+            routes=[Route("/messages/{name}", self._message), Route("/events", self._events)]
+        )
+        self._told = told
+
+    def open(self) -> str:
+        """Give somebody access; returns the token."""
+        token = secrets.token_urlsafe(16)
+        self.tokens.add(token)
+        return token
+
+    def post(self, name: str, sender: str, subject: str) -> None:
+        """Put a mail into the mailbox."""
+        mail = EmailMessage()
+        mail["From"], mail["Subject"] = sender, subject
+        mail.set_content(f"Dear counsel,\n\nabout {subject}: please call me.\n")
+        self.mails[name] = mail.as_bytes()
+
+    async def _message(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        found = self.mails.get(name)
+        answer = Response(status_code=404) if found is None else Response(found)
+        return self._answered(name, request, answer)
+
+    async def _events(self, request: Request) -> Response:
+        number = int(request.query_params["page"])
+        following = number + 1 if number < len(self.pages) else None
+        answer = JSONResponse({"events": self.pages[number - 1], "next_page": following})
+        return self._answered(f"page {number}", request, answer)
+
+    def _answered(self, name: str, request: Request, answer: Response) -> Response:
+        """Give the answer, or what stands in its way."""
+        if request.headers.get("authorization", "").removeprefix("Bearer ") not in self.tokens:
+            answer = Response(status_code=401)
+        elif self.troubles.get(name):
+            status, headers = self.troubles[name].pop(0)
+            answer = Response(status_code=status, headers=headers)
+        self.answers[name, answer.status_code] += 1
+        self._told(f"      the provider answers {name} with {answer.status_code}")
+        return answer
