@@ -1,0 +1,15 @@
+"""The settings and the one page of a small Django project."""
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+
+SECRET_KEY = "of no use"
+ALLOWED_HOSTS = ["127.0.0.1"]
+ROOT_URLCONF = __name__
+
+
+def hello(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("hello")
+
+
+urlpatterns = [path("hello", hello)]

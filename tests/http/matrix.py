@@ -1,0 +1,176 @@
+"""The matrix of access: every route, asked by everybody, about everybody's rows."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+import httpx
+from fastapi import FastAPI
+from websockets.exceptions import InvalidStatus
+
+from forge import Forge
+from forge.http.access import Need
+from forge.http.identity import Role
+from forge.http.rights import Right, Tenancy
+from forge.http.routes import need_of, walk
+from tests.http.conftest import Headers, MakeToken
+from tests.http.live_client import client
+
+OWN, OTHER = 7, 8
+# In everything that the first tenant has; nobody else is ever shown it.
+CANARY = "canary-of-seven"
+ROLES: tuple[tuple[str, ...], ...] = ((), ("user",), ("staff",), ("manager",), ("staff", "manager"))
+SENDS: dict[str, Any] = {
+    "dispatch": {"tenant_id": OWN, "args": {"text": CANARY}},
+    "dispatch_many": {"tenant_id": OWN, "inputs": [{"text": CANARY}]},
+    "mutations": {"text": "hello"},
+    "actions": {"text": "hello"},
+    "discard": {"notes": "not again"},
+    "dlq": {"notes": "once more"},
+}
+# Whatever its path: many dead letters are asked for by what they are.
+SENDS_TO: dict[str, Any] = {
+    "POST /api/jobs/admin/dlq/reprocess/": {"job_type": "send_mail", "notes": "once more"}
+}
+BURY = """with letter as (
+    insert into forge_dead_letters
+        (job_id, job_type, queue, priority, tenant_id, payload, payload_version, error_message,
+         attempt_count, original_created_at, original_scheduled_at)
+    values (forge_uuidv7(), 'send_mail', 'mail', 50, $1, jsonb_build_object('text', $2::text),
+            '1.0', $2, 1, now(), now())
+    returning dlq_id
+), audited as (
+    insert into forge_audit_events (event, tenant_id, dlq_id, notes)
+    select 'job_dlq_seen', $1, dlq_id, $2 from letter
+)
+select dlq_id from letter"""
+
+
+class Caller(NamedTuple):
+    """Somebody who calls: with these roles, for this tenant, or with something that is no token."""
+
+    label: str
+    headers: Headers
+    roles: frozenset[Role] | None
+    tenant: int | None = None
+
+
+def callers(token: MakeToken) -> list[Caller]:
+    """Everybody there is."""
+    strangers = [
+        Caller("no token", {}, None),
+        Caller("a bad token", {"Authorization": "Bearer nonsense"}, None),
+        Caller("a token for too long ago", token("user", "staff", "manager", lifetime=-5), None),
+    ]
+    return strangers + [
+        Caller(
+            f"{roles or 'no role'} of {tenant or 'all'}",
+            headers,
+            frozenset(map(Role, roles)),
+            tenant,
+        )
+        for roles in ROLES
+        for tenant in (OWN, OTHER, None)
+        if (headers := token(*roles, tenant=tenant))
+    ]
+
+
+def expected(right: Right, caller: Caller) -> int:
+    """Return the status of the answer; 200 stands for every answer that is not a refusal."""
+    if right.need is None:
+        return 200
+    if caller.roles is None:
+        return 401
+    if not right.need.is_met_by(caller.roles):
+        return 403
+    if caller.tenant == OTHER and right.tenancy is Tenancy.ROW:
+        return 404
+    if caller.tenant == OTHER and right.tenancy is Tenancy.BODY:
+        return 403
+    return 200
+
+
+def routes(api: FastAPI) -> dict[str, Need | None]:
+    """Return the routes of a server as the table names them."""
+    found = {}
+    for route in walk(api.routes):
+        path = getattr(route, "path_format", None)
+        methods = getattr(route, "methods", None) or {"WS"}
+        for method in methods - {"HEAD"}:
+            found[f"{method} {path}"] = need_of(route)
+    return found
+
+
+Target = Callable[[], Awaitable[UUID | int]]
+
+
+class Asking:
+    """Asks a server for each route, about rows of the first tenant that are fresh each time."""
+
+    def __init__(self, app: Forge, address: str, http: httpx.AsyncClient) -> None:
+        self._app = app
+        self._address = address
+        self._http = http
+        self._fill: dict[str, Target | str] = {
+            "job_id": self.job,
+            "schedule_id": self.schedule,
+            "dlq_id": self.letter,
+            "job_type": "send_mail",
+        }
+
+    async def ask(self, route: str, caller: Caller) -> tuple[int, str]:
+        """Return the status of the answer, 200 for any that is no refusal, and what it shows."""
+        method, path = route.split()
+        if method == "WS":
+            return await self._ask_by_socket(caller)
+        for name, target in self._fill.items():
+            if f"{{{name}}}" in path:
+                value = target if isinstance(target, str) else str(await target())
+                path = path.replace(f"{{{name}}}", value)
+        if "{name}" in path:
+            path = path.replace("{name}", path.split("/")[2].removesuffix("s") + "_of_all")
+        assert "{" not in path, f"{route}: teach tests/http/matrix.py what stands there"
+        body = next((sent for part, sent in SENDS.items() if part in path.split("/")), None)
+        body = SENDS_TO.get(route, body)
+        # By another name, since callers on the same machine need less.
+        headers = caller.headers | {"Host": "forge.test"}
+        async with self._http.stream(method, path, headers=headers, json=body) as answer:
+            is_endless = answer.headers.get("content-type", "").startswith("text/event-stream")
+            shown = "" if is_endless else (await answer.aread()).decode()
+        return 200 if answer.status_code < 400 else answer.status_code, shown
+
+    async def _ask_by_socket(self, caller: Caller) -> tuple[int, str]:
+        job_id = await self.job()
+        try:
+            async with client(self._address, caller.headers) as live:
+                await live.subscribe(job_id)
+                told = await live.next()
+        except InvalidStatus as refused:
+            return refused.response.status_code, ""
+        codes = {"unauthenticated": 401, "forbidden": 403, "not_found": 404}
+        return codes[told["code"]] if told["type"] == "error" else 200, str(told)
+
+    async def job(self) -> UUID:
+        """Dispatch a job of the first tenant."""
+        return (await self._app.dispatch("send_mail", {"text": CANARY}, tenant_id=OWN)).id
+
+    async def schedule(self) -> UUID:
+        """Make a schedule of the first tenant."""
+        made = await self._app.schedules.ensure(
+            "report", f"{CANARY} {uuid4()}", {"text": CANARY}, every="1h", tenant_id=OWN
+        )
+        return made.id
+
+    async def letter(self) -> int:
+        """Bury a job of the first tenant, and write that down."""
+        database = await (await self._app.session()).database()
+        async with database.acquire() as connection:
+            return int(await connection.fetchval(BURY, OWN, CANARY))
+
+
+@asynccontextmanager
+async def asking(app: Forge, address: str) -> AsyncIterator[Asking]:
+    """Ask for the time of the block."""
+    async with httpx.AsyncClient(base_url=address, timeout=30) as http:
+        yield Asking(app, address, http)

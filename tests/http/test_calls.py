@@ -1,0 +1,404 @@
+"""Mutations and actions over HTTP: who may call, what is answered, what is undone."""
+
+import asyncio
+import logging
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from pydantic import BaseModel, Field
+
+from forge import ActionContext, Forge, JobContext, MutationContext, Rejected
+from forge.http.calls_described import describe
+from tests.faults.kit.process import until
+from tests.flow.engine.conftest import Work
+from tests.http.conftest import MakeServerApp, MakeToken, Serve
+
+ADD = "insert into users (email) values ($1) returning id"
+
+
+class Address(BaseModel):
+    street: str
+
+
+class Registration(BaseModel):
+    email: str = Field(min_length=3)
+    address: Address | None = None
+
+
+class User(BaseModel):
+    id: int
+    email: str
+
+
+@pytest.fixture(autouse=True)
+async def users(psql: Any, api_url: str) -> None:
+    """A table of the user's own, with the grants that the howto tells them to give."""
+    await psql.execute(
+        "create table users (id bigint generated always as identity, email text unique);"
+        "grant select, insert on users to forge_api"
+    )
+
+
+@pytest.fixture(autouse=True)
+def welcome(app: Forge) -> list[Any]:
+    """What the job that greets new users was given, and by whom."""
+    seen: list[Any] = []
+
+    @app.job
+    async def welcome(ctx: JobContext, input: dict) -> None:
+        seen.append((input, ctx.auth, ctx.tenant_id, ctx.correlation_id))
+
+    @app.mutation
+    async def register_user(ctx: MutationContext, input: Registration) -> User:
+        """Make somebody a user."""
+        if await ctx.db.fetchval("select true from users where email = $1", input.email):
+            raise Rejected(
+                "the address is taken", code="email_taken", faults={"$.email": "is taken"}
+            )
+        user = await ctx.db.fetchval(ADD, input.email)
+        await ctx.dispatch_job("welcome", {"user": user})
+        return User(id=user, email=input.email)
+
+    return seen
+
+
+async def test_a_mutation_is_called_and_its_job_runs_in_the_callers_name(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, work: Work, welcome: list[Any]
+) -> None:
+    tie = uuid4()
+    await work(app)
+
+    answer = await http.post(
+        "/_api/mutations/register_user",
+        json={"email": "ada@example.org"},
+        headers=token("user", tenant=7, name="ann") | {"X-Correlation-Id": str(tie)},
+    )
+
+    assert (answer.status_code, answer.json()) == (200, {"id": 1, "email": "ada@example.org"})
+    assert answer.headers["content-type"] == "application/json"
+    await until(lambda: bool(welcome), 10, "the job ran")
+    auth = {"name": "ann", "roles": ["user"], "tenant_id": 7}
+    assert welcome == [({"user": 1}, auth, 7, tie)]
+
+
+async def test_a_handler_answers_no_with_its_own_status_and_code(
+    http: httpx.AsyncClient, token: MakeToken, psql: Any
+) -> None:
+    await psql.execute("insert into users (email) values ('ada')")
+
+    answer = await http.post(
+        "/_api/mutations/register_user", json={"email": "ada"}, headers=token("user")
+    )
+
+    assert answer.status_code == 409
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json() == {
+        "type": "about:blank",
+        "title": "Conflict",
+        "status": 409,
+        "code": "email_taken",
+        "detail": "the address is taken",
+        "errors": [{"path": "$.email", "message": "is taken"}],
+    }
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(404, "not_found"), (403, "forbidden"), (418, "bad_request")]
+)
+async def test_the_code_of_a_rejection_follows_from_its_status(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, status: int, code: str
+) -> None:
+    @app.action
+    async def refuse(ctx: ActionContext) -> None:
+        raise Rejected("no", status=status)
+
+    answer = await http.post("/_api/actions/refuse", headers=token("user"))
+
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "paths"),
+    [
+        (b'{"email": "a"}', 422, "invalid", ["$.email"]),
+        (b'{"email": 5, "address": {}}', 422, "invalid", ["$.email", "$.address.street"]),
+        (b'{"email": "a\\u0000da"}', 422, "invalid", ["$.email"]),
+        (b'{"email": NaN}', 422, "invalid", ["$.email"]),
+        (b"", 422, "invalid", ["$.email"]),
+        (b"null", 422, "invalid", ["$.email"]),
+        (b"[]", 422, "invalid", ["$"]),
+        (b"[" * 100 + b"]" * 100, 422, "invalid", ["$" + "[0]" * 64]),
+        (b"[" * 5000 + b"]" * 5000, 400, "bad_request", []),
+        (b'{"email": ', 400, "bad_request", []),
+        (b"\xff\xfe", 400, "bad_request", []),
+    ],
+    ids=range(11),
+)
+async def test_an_input_that_does_not_fit_is_refused_with_the_path_of_each_fault(
+    http: httpx.AsyncClient,
+    token: MakeToken,
+    psql: Any,
+    body: bytes,
+    status: int,
+    code: str,
+    paths: list[str],
+) -> None:
+    answer = await http.post(
+        "/_api/mutations/register_user",
+        content=body,
+        headers=token("user") | {"Content-Type": "application/json"},
+    )
+
+    problem = answer.json()
+    assert (answer.status_code, problem["code"]) == (status, code), problem
+    assert [fault["path"] for fault in problem.get("errors", [])] == paths
+    assert await psql.fetchval("select count(*) from users") == 0
+
+
+async def test_what_is_not_json_or_too_large_is_refused(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken
+) -> None:
+    post = "/_api/mutations/register_user"
+    form = await http.post(post, data={"email": "ada"}, headers=token("user"))
+    large = await http.post(
+        post, json={"email": "a" * app.config.payload.max_input}, headers=token("user")
+    )
+    tie = await http.post(
+        post, json={"email": "ada"}, headers=token("user") | {"X-Correlation-Id": "no"}
+    )
+
+    assert (form.status_code, form.json()["code"]) == (415, "unsupported_media_type")
+    assert large.status_code in (413, 422)
+    assert tie.json()["errors"][0]["path"] == "header.x-correlation-id"
+
+
+async def test_who_may_call(app: Forge, http: httpx.AsyncClient, token: MakeToken) -> None:
+    for role in ("user", "staff", "manager"):
+
+        @app.action(name=f"for_{role}", role=role)
+        async def call(ctx: ActionContext) -> list[str]:
+            assert ctx.auth is not None
+            return list(ctx.auth.roles)
+
+    async def status(name: str, *roles: str) -> int:
+        headers = token(*roles) if roles else {}
+        return (await http.post(f"/_api/actions/{name}", headers=headers)).status_code
+
+    assert [await status("for_user", *who) for who in ([], ["user"], ["staff"])] == [401, 200, 200]
+    assert [await status("for_staff", *who) for who in (["user"], ["staff"])] == [403, 200]
+    managers = (["staff"], ["manager", "user"], ["staff", "manager"])
+    assert [await status("for_manager", *who) for who in managers] == [403, 403, 200]
+
+
+async def test_a_name_that_is_not_there_is_not_found(
+    http: httpx.AsyncClient, token: MakeToken
+) -> None:
+    paths = ("/_api/mutations/nothing", "/_api/actions/register_user")
+
+    answers = [await http.post(path, json={}, headers=token("user")) for path in paths]
+    unknown = [await http.post(path, json={}) for path in paths]
+
+    assert [(a.status_code, a.json()["code"]) for a in answers] == [(404, "not_found")] * 2
+    assert [a.status_code for a in unknown] == [401, 401]
+
+
+async def test_a_tenants_caller_cannot_dispatch_for_another(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any
+) -> None:
+    @app.mutation
+    async def reach(ctx: MutationContext, tenant: int) -> None:
+        await ctx.db.execute(ADD, "ada")
+        await ctx.dispatch_job("welcome", {}, tenant_id=tenant)
+
+    async def status(tenant: int | None) -> int:
+        answer = await http.post(
+            "/_api/mutations/reach", json={"tenant": 8}, headers=token("user", tenant=tenant)
+        )
+        return answer.status_code
+
+    assert await status(7) == 403
+    assert await psql.fetchval("select count(*) from users") == 0
+    assert await status(None) == 200
+    assert await psql.fetchval("select array_agg(tenant_id) from forge_jobs") == [8]
+
+
+async def test_a_mutation_has_the_grants_of_the_server_and_no_more(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any
+) -> None:
+    @app.mutation
+    async def meddle(ctx: MutationContext, sql: str) -> None:
+        assert await ctx.db.fetchval("select current_user") == "forge_api"
+        await ctx.db.execute(sql)
+
+    for sql in ("update forge_jobs set status = 'cancelled'", "delete from users"):
+        answer = await http.post("/_api/mutations/meddle", json={"sql": sql}, headers=token("user"))
+        assert (answer.status_code, answer.json()["code"]) == (500, "internal")
+        assert "permission" not in answer.text
+
+
+async def test_what_a_handler_did_wrong_is_not_the_callers_fault(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, caplog: pytest.LogCaptureFixture
+) -> None:
+    @app.mutation
+    async def wrong_job(ctx: MutationContext) -> None:
+        await ctx.dispatch_job("nobody has it", {"secret": "xyzzy"})
+
+    @app.mutation
+    async def wrong_output(ctx: MutationContext) -> User:
+        return {"secret": "xyzzy"}  # type: ignore[return-value]
+
+    @app.mutation
+    async def broken(ctx: MutationContext) -> None:
+        raise LookupError("xyzzy")
+
+    for name in ("wrong_job", "wrong_output", "broken"):
+        caplog.clear()
+
+        answer = await http.post(f"/_api/mutations/{name}", headers=token("user"))
+
+        assert (answer.status_code, answer.json()["code"]) == (500, "internal")
+        assert "xyzzy" not in answer.text
+        assert [record.levelno for record in caplog.records] == [logging.ERROR]
+        assert caplog.records[0].exc_info is not None
+
+
+async def test_what_takes_too_long_is_answered_504_and_undone(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any
+) -> None:
+    @app.mutation(timeout="50ms")
+    async def slow(ctx: MutationContext) -> None:
+        await ctx.db.execute(ADD, "ada")
+        await ctx.db.execute("select pg_sleep(60)")
+
+    answer = await http.post("/_api/mutations/slow", headers=token("user"))
+
+    assert (answer.status_code, answer.json()["code"]) == (504, "timed_out")
+    assert await psql.fetchval("select count(*) from users") == 0
+    await until(lambda: _none_open(psql), 10, "no transaction is left open")
+
+
+async def test_a_mutation_whose_connection_is_killed_is_answered_503_and_wrote_nothing(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any
+) -> None:
+    @app.mutation
+    async def register(ctx: MutationContext) -> None:
+        await ctx.db.execute(ADD, "ada")
+        await ctx.dispatch_job("welcome", {})
+        pid = await ctx.db.fetchval("select pg_backend_pid()")
+        await psql.execute("select pg_terminate_backend($1, 5000)", pid)
+
+    answer = await http.post("/_api/mutations/register", headers=token("user"))
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+    assert int(answer.headers["retry-after"]) > 0
+    assert await psql.fetchval("select count(*) from users") == 0
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
+
+
+@pytest.fixture
+def waiting(app: Forge) -> asyncio.Event:
+    """Set when a call of `wait` has begun."""
+    began = asyncio.Event()
+
+    @app.mutation
+    async def wait(ctx: MutationContext) -> None:
+        await ctx.db.execute(ADD, "ada")
+        await ctx.dispatch_job("welcome", {})
+        began.set()
+        await ctx.db.execute("select pg_sleep(60)")
+
+    return began
+
+
+async def test_a_mutation_whose_caller_goes_away_is_undone(
+    app: Forge,
+    make_server_app: MakeServerApp,
+    serve: Serve,
+    token: MakeToken,
+    psql: Any,
+    waiting: asyncio.Event,
+) -> None:
+    address = await serve(make_server_app(app))
+    async with httpx.AsyncClient(base_url=address, headers=token("user")) as client:
+        calling = asyncio.create_task(client.post("/_api/mutations/wait"))
+        await asyncio.wait_for(waiting.wait(), 10)
+        assert not await _none_open(psql)
+
+        calling.cancel()
+
+    await until(lambda: _none_open(psql), 10, "its transaction is over")
+    assert await psql.fetchval("select count(*) from users") == 0
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
+
+
+async def test_an_action_whose_caller_goes_away_goes_on_to_its_end(
+    app: Forge, make_server_app: MakeServerApp, serve: Serve, token: MakeToken, psql: Any
+) -> None:
+    began, gone = asyncio.Event(), asyncio.Event()
+
+    @app.action
+    async def persist(ctx: ActionContext) -> None:
+        began.set()
+        await gone.wait()
+        await ctx.dispatch_job("welcome", {})
+
+    address = await serve(make_server_app(app))
+    async with httpx.AsyncClient(base_url=address, headers=token("user")) as client:
+        calling = asyncio.create_task(client.post("/_api/actions/persist"))
+        await asyncio.wait_for(began.wait(), 10)
+        calling.cancel()
+    gone.set()
+
+    async def dispatched() -> bool:
+        return bool(await psql.fetchval("select count(*) from forge_jobs"))
+
+    await until(dispatched, 10, "it went on")
+
+
+async def test_many_callers_at_once_are_all_served(
+    app: Forge, make_server_app: MakeServerApp, serve: Serve, token: MakeToken, psql: Any
+) -> None:
+    address = await serve(make_server_app(app))
+    emails = [f"{n}@example.org" for n in range(60)]
+
+    async with httpx.AsyncClient(base_url=address, headers=token("user"), timeout=30) as client:
+        answers = await asyncio.gather(
+            *(client.post("/_api/mutations/register_user", json={"email": e}) for e in emails)
+        )
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert await psql.fetchval("select count(distinct email) from users") == 60
+    assert await psql.fetchval("select count(*) from forge_jobs") == 60
+    await until(lambda: _none_open(psql), 10, "every connection was given back clean")
+
+
+async def test_each_call_is_described_with_its_own_types(app: Forge) -> None:
+    @app.action(role="staff")
+    async def shout(ctx: ActionContext, text: str, times: int = 1) -> str:
+        return text.upper() * times
+
+    paths, schemas = describe(app.calls.values())
+
+    register = paths["/_api/mutations/register_user"]["post"]
+    assert register["summary"] == "Make somebody a user."
+    taken = register["requestBody"]["content"]["application/json"]["schema"]
+    assert taken["required"] == ["email"]
+    (address,) = schemas
+    assert taken["properties"]["address"]["anyOf"][0] == {"$ref": f"#/components/schemas/{address}"}
+    given = register["responses"]["200"]["content"]["application/json"]["schema"]
+    assert set(given["properties"]) == {"id", "email"}
+    shouted = paths["/_api/actions/shout"]["post"]
+    taken = shouted["requestBody"]["content"]["application/json"]["schema"]
+    assert (taken["required"], taken["additionalProperties"]) == (["text"], False)
+    assert shouted["x-forge-role"] == "staff"
+
+
+async def _none_open(psql: Any) -> bool:
+    """Whether no connection but this one is inside a transaction."""
+    return not await psql.fetchval(
+        "select count(*) from pg_stat_activity where datname = current_database() "
+        "and pid <> pg_backend_pid() and xact_start is not null and backend_type = 'client backend'"
+    )

@@ -1,0 +1,175 @@
+"""Many jobs in one request, and many requests at once."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+
+from forge import Forge, Status
+from forge.core.wish import make_wish
+from forge.http.shapes import MOST_AT_ONCE
+from forge.store import jobs
+from forge.store.database import Database
+from forge.store.ids import new_id
+from tests.http.conftest import MakeToken
+from tests.http.jobs import add_jobs, dispatched, paths
+from tests.store.placing import Psql
+
+
+@pytest.fixture(autouse=True)
+def _jobs(app: Forge) -> None:
+    add_jobs(app)
+
+
+async def test_many_at_once_are_each_dispatched(
+    http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
+) -> None:
+    callers = [token("user", tenant=tenant) for tenant in (1, 2, None)]
+
+    ids = await asyncio.gather(
+        *(dispatched(http, callers[n % 3], args={"n": n}) for n in range(120))
+    )
+
+    stored = await psql.fetch("select id, (input ->> 'n')::int as n, tenant_id from forge_jobs")
+    assert {row["id"]: row["n"] for row in stored} == {id: n for n, id in enumerate(ids)}
+    assert all(row["tenant_id"] == (1, 2, None)[row["n"] % 3] for row in stored)
+
+
+async def test_one_that_is_refused_harms_none_of_those_beside_it(
+    http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
+) -> None:
+    await psql.execute(
+        "alter table forge_jobs add check (not starts_with(input ->> 'to', 'nobody'))"
+    )
+    wanted = [{"to": "nobody" if n % 10 == 3 else f"ann {n}"} for n in range(60)]
+
+    answers = await asyncio.gather(
+        *(
+            http.post("/_api/jobs/send_mail/dispatch", json={"args": args}, headers=token("user"))
+            for args in wanted
+        )
+    )
+
+    assert [answer.status_code for answer in answers] == [
+        409 if args["to"] == "nobody" else 202 for args in wanted
+    ]
+    assert await psql.fetchval("select count(*) from forge_jobs") == 54
+
+
+async def test_a_caller_that_goes_away_harms_none_of_those_beside_it(
+    http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
+) -> None:
+    calls = [asyncio.create_task(dispatched(http, token("user"), args={"n": n})) for n in range(40)]
+    await asyncio.wait(calls[:1])
+    calls[-1].cancel()
+
+    ended = await asyncio.gather(*calls, return_exceptions=True)
+
+    ids = [each for each in ended if isinstance(each, UUID)]
+    assert len(ids) >= 39
+    stored = {row["id"] for row in await psql.fetch("select id from forge_jobs")}
+    assert stored >= set(ids)
+
+
+async def test_all_of_many_are_made(
+    http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
+) -> None:
+    inputs = [{"n": n} for n in range(2500)]
+
+    answer = await http.post(
+        "/_api/jobs/send_mail/dispatch_many",
+        json={"inputs": inputs, "priority": "low"},
+        headers=token("user", tenant=7),
+    )
+
+    assert (answer.status_code, answer.json()) == (202, {"count": 2500})
+    stored = await psql.fetch(
+        "select priority, tenant_id, queue, auth ->> 'name' as by from forge_jobs order by id"
+    )
+    assert len(stored) == 2500
+    assert {tuple(row) for row in stored} == {(25, 7, "mail", "ann")}
+
+
+async def test_none_of_many_is_made_when_one_is_bad(
+    http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
+) -> None:
+    inputs: list[Any] = [{"format": "csv"}] * 5
+    inputs[2] = {"rows": 1}
+    inputs[4] = "csv"
+
+    answer = await http.post(
+        "/_api/jobs/export_users/dispatch_many", json={"inputs": inputs}, headers=token("user")
+    )
+
+    assert paths(answer) == ["$.inputs[2].format", "$.inputs[4]"]
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
+
+
+async def test_those_of_many_whose_key_is_known_are_not_made_again(
+    http: httpx.AsyncClient, token: MakeToken
+) -> None:
+    async def made(*payments: str) -> int:
+        inputs = [{"payment_id": payment} for payment in payments]
+        answer = await http.post(
+            "/_api/jobs/charge/dispatch_many", json={"inputs": inputs}, headers=token("user")
+        )
+        return int(answer.json()["count"])
+
+    assert await made("a", "b", "a") == 2
+    assert await made("b", "c") == 1
+
+
+async def test_too_many_at_once_are_refused(http: httpx.AsyncClient, token: MakeToken) -> None:
+    body = {"inputs": [0] * (MOST_AT_ONCE + 1)}
+
+    answer = await http.post("/_api/jobs/send_mail/dispatch_many", json=body, headers=token("user"))
+
+    assert paths(answer) == ["$.inputs"]
+    assert str(MOST_AT_ONCE) in answer.json()["detail"]
+
+
+async def test_wishes_that_share_an_insert_are_stored_as_those_that_go_alone(
+    app: Forge, database: Database
+) -> None:
+    kinds = [app.definitions[name].defaults for name in ("send_mail", "export_users")]
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    options: list[Any] = [
+        {},
+        {"delay": "1h", "priority": "low"},
+        {"scheduled_at": soon, "expires_at": soon, "tenant_id": 3, "queue": "q"},
+        {"correlation_id": uuid4(), "auth": {"name": "ann"}},
+    ]
+    wishes = [make_wish(kind, each) for kind in kinds for each in options]
+    together = [(new_id(), '{"a": 1}', wish) for wish in wishes]
+    alone = [(new_id(), '{"a": 1}', wish) for wish in wishes]
+
+    await database.run(jobs.dispatch_each(together))
+    for id, text, wish in alone:
+        await database.run(jobs.dispatch([id], [text], wish))
+
+    for (one, _, wish), (other, _, _) in zip(together, alone, strict=True):
+        assert jobs.fits_each(wish)
+        found = {row["id"]: dict(row) for row in await database.run(jobs.get([one, other]))}
+        wait = [found[id]["scheduled_at"] - found[id]["created_at"] for id in (one, other)]
+        assert wish.scheduled_at is not None or wait[0] == wait[1]
+        for row in found.values():
+            assert Status(row["status"]) is Status.PENDING
+            for own in ("id", "created_at") + (() if wish.scheduled_at else ("scheduled_at",)):
+                del row[own]
+        assert found[one] == found[other]
+
+
+def test_a_wish_with_more_than_an_insert_for_each_has_room_for_goes_alone(app: Forge) -> None:
+    kind = app.definitions["send_mail"].defaults
+    more: list[Any] = [
+        {"tags": ["a"]},
+        {"meta": {"a": 1}},
+        {"payload_version": "2.0"},
+        {"parent_id": uuid4()},
+        {"retry_of": uuid4()},
+    ]
+
+    assert [jobs.fits_each(make_wish(kind, options)) for options in more] == [False] * len(more)

@@ -1,0 +1,225 @@
+"""Every error is a problem with a code, a status and what to do; nothing is leaked."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+from fastapi import FastAPI
+from pydantic import BaseModel, SecretStr
+
+from forge import Forge
+from forge.core.errors import (
+    DatabaseUnavailable,
+    ForgeError,
+    InvalidPayload,
+    InvalidValue,
+    SchemaMissing,
+    StatementRefused,
+    UnknownJobType,
+    UnknownSchedule,
+)
+from forge.http.problem import KINDS, MEDIA_TYPE, Problem
+from tests.http.conftest import MakeServerApp, Serve
+from tests.surface.test_reference import table
+
+
+class Wish(BaseModel):
+    count: int
+    password: SecretStr
+    tags: list[int] = []
+
+
+@pytest.fixture
+def api(app: Forge, make_server_app: MakeServerApp) -> FastAPI:
+    """The server, with routes that go wrong."""
+    api = make_server_app(app)
+
+    @api.post("/wish")
+    async def wish(wish: Wish, limit: int = 1) -> dict[str, int]:
+        return {"count": wish.count}
+
+    return api
+
+
+@pytest.fixture
+async def client(api: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(api)
+    async with httpx.AsyncClient(transport=transport, base_url="http://forge.test") as client:
+        yield client
+
+
+def refused(sqlstate: str) -> StatementRefused:
+    error = StatementRefused("the database refused: hush")
+    error.__cause__ = asyncpg.PostgresError.new({"C": sqlstate, "M": "hush"})
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (InvalidPayload("input.n must be a number", "$.n"), 422, "invalid"),
+        (InvalidValue("priority must be one of …"), 422, "invalid"),
+        (UnknownJobType("nobody registered it"), 404, "unknown_job_type"),
+        (UnknownSchedule("there is no schedule 7"), 404, "not_found"),
+        (DatabaseUnavailable("the database at hush does not answer"), 503, "unavailable"),
+        (SchemaMissing("hush"), 503, "unavailable"),
+        (refused("23505"), 409, "conflict"),
+        (refused("23514"), 409, "conflict"),
+        (refused("22021"), 422, "invalid"),
+        (refused("22003"), 422, "invalid"),
+        (refused("42501"), 500, "internal"),
+        (ForgeError("hush"), 500, "internal"),
+        (ZeroDivisionError("hush"), 500, "internal"),
+        (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "hush"), 422, "invalid"),
+        (ExceptionGroup("hush", [ValueError("hush")]), 500, "internal"),
+    ],
+)
+async def test_each_error_has_its_answer(
+    api: FastAPI, client: httpx.AsyncClient, error: Exception, status: int, code: str
+) -> None:
+    @api.get("/fail")
+    async def fail() -> None:
+        raise error
+
+    answer = await client.get("/fail")
+
+    body = answer.json()
+    assert (answer.status_code, body["code"], body["status"]) == (status, code, status)
+    assert answer.headers["content-type"] == MEDIA_TYPE
+    assert body["title"] == KINDS[code].title
+    assert "hush" not in answer.text
+    assert ("retry-after" in answer.headers) == (status == 503)
+
+
+async def test_what_went_wrong_is_in_the_log(
+    api: FastAPI, client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    @api.get("/fail")
+    async def fail() -> None:
+        raise ZeroDivisionError("the reason")
+
+    await client.get("/fail")
+
+    (record,) = [record for record in caplog.records if record.name == "forge.http"]
+    assert record.levelno == logging.ERROR
+    assert "the reason" in caplog.text
+
+
+async def test_every_fault_has_its_path_and_no_value(client: httpx.AsyncClient) -> None:
+    body = {"count": "hush", "tags": [1, "hush"], "password": ["hush"]}
+
+    answer = await client.post("/wish", params={"limit": "hush"}, json=body)
+
+    assert answer.status_code == 422
+    paths = [fault["path"] for fault in answer.json()["errors"]]
+    assert sorted(paths) == ["$.count", "$.password", "$.tags[1]", "query.limit"]
+    assert "hush" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"", 422),
+        (b"null", 422),
+        (b"[]", 422),
+        (b"{", 400),
+        (b"\xff", 400),
+        (b"[" * 100_000, 400),
+        (b"[" * 900 + b"]" * 900, 422),
+        (b'{"count": ' + b"9" * 5000 + b', "password": ""}', 400),
+        (b'{"count": NaN, "password": ""}', 422),
+        (b'{"count": "\\ud800", "password": "\\u0000"}', 422),
+    ],
+)
+async def test_a_body_that_makes_no_sense_is_refused(
+    client: httpx.AsyncClient, content: bytes, status: int
+) -> None:
+    headers = {"content-type": "application/json"}
+
+    answer = await client.post("/wish", content=content, headers=headers)
+
+    assert answer.status_code == status, answer.text
+    assert answer.json()["code"] == ("bad_request" if status == 400 else "invalid")
+
+
+async def test_what_does_not_exist_is_a_problem_too(client: httpx.AsyncClient) -> None:
+    missing = await client.get("/nowhere")
+    wrong = await client.delete("/livez")
+
+    assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
+    assert (wrong.status_code, wrong.json()["code"]) == (405, "method_not_allowed")
+    assert "GET" in wrong.headers["allow"]
+
+
+@pytest.mark.parametrize("address", ["/a%00b", "/livez?x=%00", "/_api/jobs/%00/watch_token"])
+async def test_an_address_that_is_no_text_is_refused(
+    client: httpx.AsyncClient, address: str
+) -> None:
+    answer = await client.get(address)
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
+
+
+@pytest.mark.parametrize("address", ["/%ED%A0%80", "/%FF", "/livez/%C3%28"])
+async def test_an_address_that_is_not_utf8_is_no_fault_of_ours(
+    api: FastAPI, serve: Serve, address: str
+) -> None:
+    async with httpx.AsyncClient(base_url=await serve(api)) as client:
+        assert (await client.get(address)).status_code in (404, 422)
+
+
+async def test_a_body_that_says_it_is_too_large_is_refused(
+    api: FastAPI, client: httpx.AsyncClient
+) -> None:
+    limit = api.state.forge.config.payload.max_input + 1024**2
+
+    large = await client.post("/wish", content=b" " * (limit + 1))
+    largest = await client.post("/wish", content=b" " * limit)
+
+    assert (large.status_code, large.json()["code"]) == (413, "too_large")
+    assert largest.status_code == 422
+
+
+async def test_a_body_that_does_not_say_so_is_refused_as_it_comes(
+    api: FastAPI, serve: Serve
+) -> None:
+    limit = api.state.forge.config.payload.max_input + 1024**2
+    host, port = (await serve(api)).removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+
+    # In chunks and without an end: the byte that is too many is the last that is sent.
+    writer.write(b"POST /wish HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
+    writer.write(b"Transfer-Encoding: chunked\r\n\r\n")
+    writer.write(b"%x\r\n%s\r\n1\r\n \r\n" % (limit, b" " * limit))
+    await writer.drain()
+
+    answer = await asyncio.wait_for(reader.read(), 30)  # to the end: the server hangs up
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b'"code":"too_large"' in answer
+
+
+async def test_every_answer_says_that_it_is_no_page(client: httpx.AsyncClient) -> None:
+    for answer in (await client.get("/livez"), await client.get("/nowhere")):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+def test_a_problem_is_what_rfc_9457_says() -> None:
+    body = Problem("conflict", "it is completed").body()
+
+    assert set(body) == {"type", "title", "status", "code", "detail"}
+    assert json.loads(bytes(Problem("conflict", "it is completed").answer().body)) == body
+
+
+def test_the_page_of_errors_has_every_code() -> None:
+    rows = table("errors.md", "code")
+
+    told: Any = {row[0].strip("`"): (int(row[1]), row[2]) for row in rows}
+    assert told == {code: (kind.status, kind.meaning) for code, kind in KINDS.items()}

@@ -1,0 +1,224 @@
+"""`forge server` and `forge dev` as processes: they refuse to be open, answer, and end in order."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.faults.kit.process import Child, wait_until
+from tests.flow.command import APPS, Project
+
+SECRET = "a secret of thirty-two characters or more"
+
+
+@pytest.fixture
+def project(database_url: str, tmp_path: Path) -> Project:
+    """An app in a folder of its own, on the test's database."""
+    (tmp_path / "shop.py").write_text((APPS / "shop.py").read_text())
+    return Project(database_url, tmp_path)
+
+
+@pytest.fixture
+def token(project: Project) -> str:
+    """A token of the project, whose settings let it in."""
+    return let_in(project, "--role", "user", "--role", "staff")
+
+
+@pytest.fixture
+def serving(project: Project, token: str) -> Iterator[Child]:
+    with project.start("server", "shop:app", "--port", "0") as child:
+        yield child
+
+
+def let_in(project: Project, *options: str) -> str:
+    """Make a token as a person does: run the command, and paste what it prints."""
+    ended = project.forge("token", "create", "--name", "ann", *options)
+    assert ended.returncode == 0, ended.stderr
+    token = re.search(r"^token: (forge_\S{43})$", ended.stdout, re.MULTILINE)
+    assert token is not None
+    block = ended.stdout[ended.stdout.index("[[auth.tokens]]") :]
+    (project.folder / "forge.toml").write_text(f'[auth]\nsecret = "{SECRET}"\n\n{block}')
+    return token[1]
+
+
+def address(child: Child) -> str:
+    found = wait_until(
+        lambda: re.search(r"http://127\.0\.0\.1:\d+", child.output()) or not child.is_alive,
+        30,
+        "the server says where it listens",
+    )
+    assert isinstance(found, re.Match), child.output()
+    return found[0]
+
+
+def test_it_does_not_start_open(project: Project) -> None:
+    ended = project.forge("server", "shop:app")
+
+    assert ended.returncode == 2
+    assert "forge token create" in ended.stderr
+
+
+def test_it_does_not_start_without_a_secret(project: Project, token: str) -> None:
+    settings = project.folder / "forge.toml"
+    settings.write_text(settings.read_text().replace("secret", "# secret"))
+
+    ended = project.forge("server", "shop:app")
+
+    assert ended.returncode == 2
+    assert "[auth] secret" in ended.stderr
+
+
+def test_it_answers_and_ends_in_good_order(serving: Child, token: str) -> None:
+    at = address(serving)
+
+    assert httpx.get(f"{at}/readyz").json() == {"status": "ready"}
+    renew = f"{at}/_api/jobs/{'0' * 32}/watch_token"
+    assert httpx.post(renew).status_code == 401
+    known = {"Authorization": f"Bearer {token}"}
+    assert httpx.post(renew, headers=known).status_code == 404
+    serving.sigterm()
+    assert serving.wait(20) == 0
+
+
+def test_a_withdrawn_token_opens_nothing_more(project: Project, serving: Child, token: str) -> None:
+    renew = f"{address(serving)}/_api/jobs/{'0' * 32}/watch_token"
+    known = {"Authorization": f"Bearer {token}"}
+    assert httpx.post(renew, headers=known).status_code == 404
+
+    let_in(project)
+
+    wait_until(
+        lambda: httpx.post(renew, headers=known).status_code == 401, 5, "the token is withdrawn"
+    )
+
+
+def test_a_taken_port_is_named(project: Project, token: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+
+        ended = project.forge("server", "shop:app", "--port", port)
+
+    assert ended.returncode == 1
+    assert f"127.0.0.1:{port}: the port is taken" in ended.stderr
+    assert "--port" in ended.stderr
+
+
+def test_requests_that_run_at_the_signal_are_answered(
+    project: Project, serving: Child, token: str
+) -> None:
+    at = address(serving)
+    assert httpx.get(f"{at}/livez").status_code == 200
+    with httpx.Client(base_url=at) as client, client.stream("GET", "/livez") as answer:
+        serving.sigterm()
+        assert json.loads(answer.read()) == {"status": "alive"}
+
+    assert serving.wait(20) == 0
+
+
+def test_whoever_follows_a_job_does_not_hold_up_the_end(
+    project: Project, serving: Child, token: str
+) -> None:
+    at = address(serving)
+    assert project.forge("migrate", "--app", "shop:app").returncode == 0
+    job = project.dispatch("greet", {"name": "ann"})
+    known = {"Authorization": f"Bearer {token}"}
+    with (
+        httpx.Client(base_url=at, headers=known, timeout=30) as client,
+        client.stream("GET", f"/_api/jobs/{job}/events") as events,
+    ):
+        lines = events.iter_lines()
+        wait_until(lambda: next(lines).startswith("event: job"), 10, "its state is told")
+
+        serving.sigterm()
+
+        for _ in lines:  # until the server ends the stream
+            pass
+    assert serving.wait(20) == 0
+    assert "graceful shutdown exceeded" not in serving.output()
+
+
+def test_the_access_log_shows_no_watch_token(project: Project, token: str) -> None:
+    with project.start("server", "shop:app", "--port", "0", "--access-log") as serving:
+        events = f"{address(serving)}/_api/jobs/{'0' * 32}/events?watch_token=hush&x=1"
+
+        assert httpx.get(events).status_code == 401
+        wait_until(lambda: "&x=1" in serving.output(), 10, "the request is logged")
+
+        assert "watch_token=***&x=1" in serving.output()
+        assert "hush" not in serving.output()
+
+
+def test_it_uses_the_login_of_its_own(project: Project, token: str) -> None:
+    assert project.forge("migrate", "--roles").returncode == 0
+    project.env["FORGE_SERVER_DATABASE_URL"] = project.url.replace("//forge@", "//forge_api@")
+    with project.start("server", "shop:app", "--port", "0") as serving:
+        assert httpx.get(f"{address(serving)}/readyz").status_code == 200
+
+        users = project.rows(
+            "select distinct usename from pg_stat_activity "
+            "where datname = current_database() and pid <> pg_backend_pid()"
+        )
+
+    assert users == [("forge_api",)]
+
+
+def test_without_its_extra_it_says_what_to_install(project: Project) -> None:
+    missing = (
+        "import sys; sys.modules |= dict.fromkeys(['fastapi', 'starlette', 'uvicorn', 'jwt']);"
+        "from forge.cli.main import run; sys.exit(run(['server', 'shop:app']))"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", missing],
+        cwd=project.folder,
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ended.returncode == 2
+    assert "needs fastapi, uvicorn, jwt; run `pip install 'forge-jobs[server]'`" in ended.stderr
+
+
+def test_a_token_for_programs(project: Project) -> None:
+    made = project.json("token", "create", "--name", "ann", "--tenant", "7")
+
+    assert set(made) == {"token", "name", "sha256", "roles", "tenant_id"}
+    assert (made["roles"], made["tenant_id"]) == (["user"], 7)
+
+
+def test_a_manager_who_is_not_staff_would_be_allowed_nothing(project: Project) -> None:
+    ended = project.forge("token", "create", "--name", "ann", "--role", "manager")
+
+    assert ended.returncode == 2
+    assert "--role staff" in ended.stderr
+
+
+def test_in_development_the_link_logs_in(project: Project) -> None:
+    (project.folder / "forge.toml").write_text('[server]\nhost = "0.0.0.0"\n')
+    with project.start("dev", "shop:app", "--port", "0") as dev:
+        at = address(dev)
+        (token,) = re.findall(r"/#token=(forge_\S+)", dev.output())
+        renew = f"{at}/_api/jobs/{'0' * 32}/watch_token"
+        known = {"Authorization": f"Bearer {token}"}
+
+        assert httpx.post(renew, timeout=30).status_code == 401
+        wait_until(
+            lambda: httpx.post(renew, headers=known, timeout=30).status_code == 404,
+            30,
+            "the database is migrated",
+        )
+        # The same address and the same token serve the new code.
+        (project.folder / "other.py").write_text("")
+        wait_until(lambda: "other.py changed" in dev.output(), 30, "the change is seen")
+        assert httpx.post(renew, headers=known, timeout=30).status_code == 404
+
+        dev.sigterm()
+        assert dev.wait(30) == 0
