@@ -1,0 +1,76 @@
+"""The two firms on a test's database: their provider, the API over HTTP, and a worker."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+from examples.firm.app import app
+from examples.firm.connections import connect
+from examples.firm.desk import Desks
+from examples.firm.local_provider import Provider
+from examples.firm.people import ACCOUNTANTS, LAWYERS, tokens
+from examples.serving import serving
+
+from forge import Config
+from forge.http import create_app
+from tests.flow.engine.conftest import FAST, Work, make_app, work
+
+__all__ = ["make_app", "work"]
+
+SCHEMA = Path(__file__).parents[2] / "examples" / "firm" / "schema.sql"
+
+
+class Firms:
+    """Everybody at their desks, and a mailbox for each firm."""
+
+    def __init__(self, desks: Desks, provider: Provider, psql: "asyncpg.Connection[Any]") -> None:
+        self.desks = desks
+        self.provider = provider
+        self.psql = psql
+        self.mailbox = self.theirs = 0
+
+    async def connect_mailboxes(self) -> None:
+        self.mailbox = await self.connect(LAWYERS, self.provider.open())
+        self.theirs = await self.connect(ACCOUNTANTS, self.provider.open())
+
+    async def connect(self, tenant_id: int, token: str) -> int:
+        return await connect(self.psql, tenant_id, self.provider.address, token)
+
+    async def attempts(self, job_id: str) -> list[Any]:
+        found = await self.desks.max.get(f"/_api/jobs/{job_id}/attempts")
+        return list(found["items"])
+
+    async def count(self, table: str) -> int:
+        return int(await self.psql.fetchval(f"select count(*) from {table}"))
+
+
+@pytest.fixture
+async def firms(
+    database_url: str, psql: "asyncpg.Connection[Any]", monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Firms]:
+    """The application itself on the test's database, its API on a port of this machine."""
+    auth = {"secret": 32 * "s", "tokens": tokens()}
+    monkeypatch.setattr(app, "database_url", database_url)
+    monkeypatch.setattr(app, "config", Config(worker=FAST, auth=auth))
+    monkeypatch.setattr(app.events, "listeners", [])
+    await psql.execute(SCHEMA.read_text())
+    provider = Provider()
+    async with (
+        serving(provider.asgi) as provider.address,
+        serving(create_app(app)) as address,
+        httpx.AsyncClient(base_url=address, timeout=30) as http,
+    ):
+        made = Firms(Desks.at(http), provider, psql)
+        await made.connect_mailboxes()
+        yield made
+    await app.close()
+
+
+@pytest.fixture
+async def at_work(firms: Firms, work: Work) -> Firms:
+    """The same, with a worker."""
+    await work(app)
+    return firms

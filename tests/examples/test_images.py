@@ -1,0 +1,122 @@
+"""The image pipeline: one command runs it, and broken pictures end where a person can see them."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+from examples.images.pictures import MOST_PIXELS, Unusable, thumbnails
+from examples.images.samples import samples
+from PIL import Image
+
+from forge.store.embedded import Cluster
+
+CHECKOUT = Path(__file__).parents[2]
+GOOD = 3
+
+
+@pytest.fixture(scope="module")
+def ran(server: Cluster) -> Iterator[tuple[str, str]]:
+    """What the command prints, and the database that it used."""
+    name = f"images_{uuid4().hex[:12]}"
+    with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
+        admin.execute(f"create database {name}".encode())
+        command = [sys.executable, "-m", "examples.images"]
+        env = os.environ | {"FORGE_DATABASE_URL": server.url(name)}
+        done = subprocess.run(
+            command, cwd=CHECKOUT, env=env, capture_output=True, text=True, timeout=110
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        yield done.stdout, server.url(name)
+        admin.execute(f"drop database {name} with (force)".encode())
+
+
+def test_the_command_shows_what_the_database_says(ran: tuple[str, str]) -> None:
+    output, database = ran
+
+    with psycopg.connect(database) as connection:
+        rows = connection.execute(
+            "select status, count(*) from forge_jobs where queue = 'default' group by status"
+        ).fetchall()
+
+    assert dict(rows) == {"completed": GOOD, "dead_letter": 3}
+    assert output.count(": completed") == GOOD + 1  # one picture was uploaded twice
+    assert output.count("the same job as before") == 1
+
+
+def test_each_broken_picture_is_a_dead_letter_that_says_why(ran: tuple[str, str]) -> None:
+    with psycopg.connect(ran[1]) as connection:
+        rows = connection.execute(
+            "select error_message, error_class, attempt_count from forge_dead_letters"
+        ).fetchall()
+
+    messages = sorted(message for message, _, _ in rows)
+    assert [re.sub(r" \(.*\)", "", message) for message in messages] == [
+        "the picture ends early; send it again",
+        "the picture is too large; send a smaller one",
+        "this is no picture; send one of JPEG, PNG, WEBP, GIF",
+    ]
+    assert {(error_class, tries) for _, error_class, tries in rows} == {("non_retryable", 1)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'upload_size_bytes_count{mime_type="image/jpeg"} 4.0',
+        'upload_size_bytes_count{mime_type="image/png"} 3.0',
+        'image_processing_errors_total{error_type="truncated"} 1.0',
+        'image_processing_errors_total{error_type="too_large"} 1.0',
+        'image_processing_errors_total{error_type="not_an_image"} 1.0',
+        's3_operation_duration_seconds_count{bucket="images",operation="GetObject"} 6.0',
+        's3_operation_duration_seconds_count{bucket="images",operation="PutObject"} 6.0',
+        'cloudfront_operation_duration_seconds_count{operation="CreateInvalidation"} 3.0',
+        'external_duration_seconds_count{operation="PutObject",service="s3"} 7.0',
+    ],
+)
+def test_it_feeds_the_metrics_of_images_and_of_aws(ran: tuple[str, str], line: str) -> None:
+    assert line in ran[0]
+
+
+def test_every_waiting_job_was_told_of_by_message(ran: tuple[str, str]) -> None:
+    with psycopg.connect(ran[1]) as connection:
+        left = connection.execute("select count(*) from forge_outbox").fetchone()
+        enabled = connection.execute(
+            "select count(*) from pg_trigger where tgname like 'forge_jobs_tell%' "
+            "and tgenabled <> 'D'"
+        ).fetchone()
+
+    assert (left, enabled) == ((0,), (2,))
+
+
+def test_thumbnails_keep_the_shape_of_the_picture_and_turn_it_upright() -> None:
+    upright = next(sample for sample in samples() if "upright" in sample.name)
+
+    made = {thumbnail.name: thumbnail for thumbnail in thumbnails(upright.body)}
+
+    assert (made["small"].width, made["small"].height) == (85, 128)
+    assert (made["large"].width, made["large"].height) == (341, 512)
+    assert Image.open(BytesIO(made["large"].body)).format == "WEBP"
+
+
+def test_a_picture_of_too_many_pixels_is_not_decoded() -> None:
+    written = BytesIO()
+    Image.new("L", (MOST_PIXELS // 1000 + 1, 1000)).save(written, "PNG")
+
+    with pytest.raises(Unusable, match="too large") as caught:
+        thumbnails(written.getvalue())
+
+    assert caught.value.kind == "too_large"
+
+
+def test_a_picture_that_is_cut_anywhere_is_never_more_than_unusable() -> None:
+    photo = samples()[2].body
+
+    for end in range(0, len(photo) - 20, len(photo) // 60):
+        with pytest.raises(Unusable):
+            thumbnails(photo[:end])

@@ -1,0 +1,129 @@
+"""SQS away, slow to take, or refusing: jobs wait in PostgreSQL and run when it is back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import asyncpg
+import pytest
+
+from forge import Forge, JobContext
+from forge.core.event import Event, WorkerNotice
+from forge.store import outbox
+from forge.store.database import Database
+from forge.store.roles import grant_roles
+from tests.faults.kit.process import until
+from tests.flow.engine.conftest import MakeApp, Work
+from tests.transports.conftest import transport, waiting
+from tests.transports.hostile import Hostile
+
+
+@pytest.fixture
+def app(make_app: MakeApp, hostile: Hostile, queue: str) -> Forge:
+    return app_on(make_app, transport(hostile.url, queue))
+
+
+def app_on(make_app: MakeApp, settings: Any) -> Forge:
+    app = make_app(transport=settings)
+
+    @app.job
+    async def echo(ctx: JobContext, input: dict) -> Any:
+        return input["n"]
+
+    return app
+
+
+async def test_what_is_dispatched_during_an_outage_runs_after_it(
+    app: Forge, work: Work, hostile: Hostile
+) -> None:
+    await work(app)
+    hostile.faults.is_down = True
+    handles = [await app.dispatch("echo", {"n": n}) for n in range(5)]
+    await until(lambda: hostile.counts["turned away"] > 5, 30, "the outage is felt")
+
+    hostile.faults.is_down = False
+
+    assert [await handle.result(timeout=60) for handle in handles] == list(range(5))
+
+
+async def test_an_outage_is_said_once_in_a_while_and_kills_nobody(
+    app: Forge, work: Work, hostile: Hostile
+) -> None:
+    notices: list[Event] = []
+    app.events.listeners.append(notices.append)
+    worker = await work(app)
+
+    hostile.faults.is_down = True
+    await until(lambda: hostile.counts["turned away"] > 5, 30, "the outage is felt")
+
+    assert worker.heart.is_heard()
+    said = [notice for notice in notices if isinstance(notice, WorkerNotice)]
+    assert {notice.level for notice in said} == {"warning"}
+    assert len(said) <= hostile.counts["turned away"] + 2
+    hostile.faults.is_down = False
+
+
+async def test_what_sqs_refuses_of_a_batch_is_sent_again_and_nothing_else(
+    make_app: MakeApp, work: Work, hostile: Hostile, sqs: Any, queue: str
+) -> None:
+    # Nobody takes these messages: in time they would be sent again, since they look lost.
+    app = app_on(make_app, transport(hostile.url, queue, resend_after="10m"))
+    worker = await work(app)
+    await worker.messages.receiver.stop()
+    hostile.faults.refused = 0.5
+
+    await app.dispatch_many("echo", ({"n": n} for n in range(20)))
+    await until(lambda: hostile.counts["refused"] > 0, 30, "some are refused")
+    hostile.faults.refused = 0
+
+    await until(lambda: waiting(sqs, queue) >= 20, 30, "all are sent")
+    assert hostile.counts["sent"] - hostile.counts["refused"] == 20
+
+
+async def test_a_worker_that_may_not_switch_the_outbox_on_says_so_and_works_all_the_same(
+    make_app: MakeApp, hostile: Hostile, queue: str, database: Database, work: Work
+) -> None:
+    await grant_roles(database)
+    notices: list[Event] = []
+    app = make_app(transport=transport(hostile.url, queue))
+    app.database_url = database.url.replace("//forge@", "//forge_worker@")
+    app.events.listeners.append(notices.append)
+
+    @app.job
+    async def echo(ctx: JobContext, input: dict) -> Any:
+        return input["n"]
+
+    await work(app)
+    handle = await app.dispatch("echo", {"n": 1})
+
+    assert await handle.result(timeout=60) == 1
+    assert sum("forge migrate" in str(notice) for notice in notices) == 1
+
+
+async def test_the_role_of_the_server_dispatches_with_a_row_in_the_outbox(
+    database: Database, psql: asyncpg.Connection
+) -> None:
+    await grant_roles(database)
+    await database.run(outbox.enable())
+    await psql.execute("insert into forge_job_types (name) values ('echo')")
+    api = await asyncpg.connect(database.url.replace("//forge@", "//forge_api@"))
+
+    await api.execute("select forge_dispatch('echo')")
+    await api.execute("set forge.tenant_id = '7'")
+    await api.execute("select forge_dispatch('echo', tenant_id => 7)")
+
+    assert await psql.fetchval("select count(*) from forge_outbox") == 2
+    await api.close()
+
+
+async def test_migrating_switches_the_outbox_as_the_transport_needs_it(
+    make_app: MakeApp, make_sqs_app: Callable[..., Forge], database: Database, psql: Any
+) -> None:
+    await make_sqs_app().migrate()
+    assert await database.run(outbox.is_enabled())
+    await psql.execute("insert into forge_jobs (job_type) values ('echo')")
+    assert await psql.fetchval("select count(*) from forge_outbox") == 1
+
+    await make_app().migrate()
+
+    assert not await database.run(outbox.is_enabled())
+    assert await psql.fetchval("select count(*) from forge_outbox") == 0
