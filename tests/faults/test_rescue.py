@@ -188,7 +188,7 @@ async def test_a_living_worker_whose_heart_lost_its_connection_keeps_its_jobs(
     rescuer = await crew.start(**calmly, jobs=["quick"])
     await ledger.until_beating(rescuer.id, 12)
 
-    assert proxy.silence(matching="pg_notify($13, '')") == 1
+    assert proxy.silence(matching="pg_notify($14, '')") == 1
     await ledger.until_beating(worker.id, 2)
     await ledger.until_beating(rescuer.id, 2)
     gate.open()

@@ -9,7 +9,7 @@ import signal
 from typing import Any
 
 from forge import Config, Forge, JobDefinition, Worker
-from tests.faults.apps import handlers, hostile, mixed
+from tests.faults.apps import handlers, hostile, mixed, recurring
 from tests.faults.apps.broken import BROKEN
 from tests.faults.apps.recording import record_answers, tell_event
 from tests.faults.apps.telling import WORKER_PID, say
@@ -23,7 +23,9 @@ def main() -> None:
     if order["broken"] is not None:
         BROKEN[order["broken"]]()
     record_answers()
-    config = Config(worker=order["worker"], database=order["database"])
+    config = Config(
+        worker=order["worker"], database=order["database"], transport=order["transport"]
+    )
     app = Forge(config, database_url=order["database_url"])
     app.register(*_wanted(order["jobs"]))
     app.events.listeners.append(tell_event)
@@ -68,7 +70,9 @@ def _wanted(names: list[str] | None) -> list[JobDefinition[Any, Any]]:
         for found in vars(module).values()
         if isinstance(found, JobDefinition)
     ]
-    return [definition for definition in known if names is None or definition.name in names]
+    wanted = [definition for definition in known if names is None or definition.name in names]
+    # Schedules only where they are asked for by name: an app without any asks nothing of them.
+    return wanted + [found for found in recurring.SCHEDULES if found.name in (names or ())]
 
 
 if __name__ == "__main__":

@@ -42,6 +42,8 @@ STATEMENTS: dict[str, Make] = {
     "rescue": lambda worker, ids, lanes: jobs.rescue(
         [worker.id], None, dead_after=0, stale_after=0, limit=100
     ),
+    "changed": lambda worker, ids, lanes: jobs.changed(ids, [None for _ in ids]),
+    "changed_view": lambda worker, ids, lanes: jobs.changed_view(ids, [1 for _ in ids]),
     "cancel": lambda worker, ids, lanes: jobs.cancel(ids, None, None),
     "reconcile": lambda worker, ids, lanes: jobs.reconcile(
         worker.id, worker.incarnation, [(id, 1) for id in ids]

@@ -13,7 +13,7 @@ from forge.store import jobs
 from forge.store.database import Database
 from forge.store.jobs import Lane, Place
 from forge.store.workers import Registration, register
-from forge.worker.claimer import serves
+from forge.worker.serving import serves
 from tests.store.placing import Psql, claim, claiming, insert, placed, registered
 
 TYPES = ("work", "mail", "scan")

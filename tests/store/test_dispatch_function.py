@@ -35,7 +35,6 @@ async def app(database: Database, database_url: str) -> AsyncIterator[Forge]:
         priority="low",
         max_attempts=7,
         worker_capability="media",
-        category="export",
     )(handle)
     app.job(name="whole", idempotent=True)(handle)
     app.job(name="paid", idempotent="input.payment.id")(handle)
@@ -65,7 +64,6 @@ async def test_it_makes_a_pending_job_with_the_defaults_of_its_type(conn: Any) -
     assert plain.id.version == 7
     assert (special.input, special.queue, special.priority) == ({}, "q", 25)
     assert (special.max_attempts, special.worker_capability) == (7, "media")
-    assert special.category == "export"
 
 
 async def test_it_makes_the_same_row_as_python(app: Forge, conn: Any) -> None:

@@ -127,6 +127,21 @@ async def test_nobody_else_may_read(granted: Database, stranger: "asyncpg.Connec
         await stranger.fetch("select from forge_jobs")
 
 
+async def test_no_statement_of_the_api_runs_for_ever(granted: Database, api: Any) -> None:
+    assert await api.fetchval("show statement_timeout") == "30s"
+
+
+async def test_a_limit_that_somebody_set_stays(granted: Database, psql: Any) -> None:
+    name = await psql.fetchval("select current_database()")
+    await psql.execute(f"alter role forge_api in database \"{name}\" set statement_timeout = '5s'")
+
+    await grant_roles(granted)
+
+    conn = await asyncpg.connect(as_role("forge_api", granted.url))
+    assert await conn.fetchval("show statement_timeout") == "5s"
+    await conn.close()
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -150,11 +165,14 @@ async def test_nobody_else_may_read(granted: Database, stranger: "asyncpg.Connec
         "insert into forge_workers (id) values (forge_uuidv7())",
         "delete from forge_workers",
         "insert into forge_attempts (job_id) values (forge_uuidv7())",
-        "update forge_dead_letters set status = 'discarded'",
+        "update forge_dead_letters set payload = '{}'",
+        "delete from forge_dead_letters",
+        "insert into forge_dead_letter_counts (fingerprint) values ('mine')",
+        "update forge_dead_letter_counts set letters = 0",
         "update forge_audit_events set actor = 'nobody'",
         "delete from forge_audit_events",
         "delete from forge_outbox",
-        "update forge_schedules set enabled = false",
+        "update forge_schedules set lease = 0",
         "drop table forge_jobs",
         "alter table forge_jobs disable trigger all",
         "create or replace function forge_refuse_job() returns trigger language sql as ''",

@@ -2,19 +2,32 @@
 
 import inspect
 import re
+from dataclasses import fields
 from typing import Any
 
 import click
 import pytest
+from pydantic import BaseModel
 
 import forge
-from forge import Config, JobContext
+from forge import (
+    ActionContext,
+    ActionDefinition,
+    Config,
+    JobContext,
+    MutationContext,
+    MutationDefinition,
+)
 from forge.cli.main import forge as command_line
+from forge.config_server import JwtConfig, TokenConfig
 from forge.core.errors import ForgeError
 from forge.core.wish import Options
 from forge.registry import CATEGORIES, JobDefinition
+from forge.schedules.app_schedules import Schedules
+from forge.schedules.verbs import Options as EnsureOptions
 from forge.store.statement import load
 from tests.surface.pages import CHECKOUT
+from tests.unit.test_cron import TABLE
 
 REFERENCE = CHECKOUT / "docs" / "reference"
 SCHEMA = load("schema")
@@ -32,10 +45,38 @@ def test_the_job_attributes_are_those_of_the_decorator() -> None:
 
 
 def test_the_context_has_what_the_page_says() -> None:
-    hidden = {"note", "lived_at", "run", "stale"}  # what the worker itself uses
+    # what the worker itself uses
+    hidden = {"note", "lived_at", "run", "stale", "noting", "is_noted_as_it_goes"}
     public = {name for name in dir(JobContext) if not name.startswith("_")} - hidden
 
     assert set(rows_by_name(table("context.md", "name"))) == public
+
+
+def test_the_attributes_of_mutations_and_actions_are_those_of_their_decorators() -> None:
+    parameters = list(inspect.signature(MutationDefinition.__init__).parameters.values())[2:]
+    shared = list(inspect.signature(ActionDefinition.__init__).parameters)[2:]
+
+    rows = table("mutations.md", "attribute")
+
+    assert {named(row[0]): row[1] for row in rows} == {
+        parameter.name: f"`{parameter.default!r}`" for parameter in parameters
+    }
+    mutations_only = [named(row[0]) for row in rows if row[2].startswith("mutations only")]
+    assert shared + mutations_only == [parameter.name for parameter in parameters]
+
+
+def test_the_contexts_of_mutations_and_actions_have_what_the_page_says() -> None:
+    public = {
+        context: {name for name in dir(context) if not name.startswith("_")} - {"dispatched"}
+        for context in (MutationContext, ActionContext)
+    }
+
+    rows = rows_by_name(table("mutations.md", "name"))
+
+    assert set(rows) == public[ActionContext]
+    assert {name for name in rows if not rows[name][1].startswith("actions only")} == public[
+        MutationContext
+    ]
 
 
 def test_the_options_of_dispatch_are_these() -> None:
@@ -53,6 +94,18 @@ def test_every_setting_stands_there_with_its_default() -> None:
     rows = table("configuration.md", "setting")
 
     assert {row[0].strip("`"): row[1].strip("`") for row in rows} == expected
+
+
+@pytest.mark.parametrize(
+    ("heading", "section"), [("`[[auth.tokens]]`", TokenConfig), ("`[auth.jwt]`", JwtConfig)]
+)
+def test_every_setting_of_a_table_stands_there(heading: str, section: type[BaseModel]) -> None:
+    expected = {
+        name: "needed" if field.is_required() else f"`{written(field.default)}`"
+        for name, field in section.model_fields.items()
+    }
+
+    assert {named(row[0]): row[1] for row in table("configuration.md", heading)} == expected
 
 
 def test_every_command_stands_there() -> None:
@@ -78,6 +131,45 @@ def test_every_column_of_a_job_stands_there() -> None:
     told = {name for row in table("tables.md", "column") for name in names(row[0])}
 
     assert told == columns
+
+
+def test_the_attributes_of_schedules_are_those_of_the_decorators() -> None:
+    by_type = inspect.signature(forge.schedule).parameters
+    by_clock = inspect.signature(forge.cron).parameters
+    expected = {n: p for n, p in {**by_clock, **by_type}.items() if p.kind is p.KEYWORD_ONLY}
+
+    rows = table("schedules.md", "attribute")
+
+    assert {named(row[0]): row[1] for row in rows} == {
+        name: f"`{parameter.default!r}`" for name, parameter in expected.items()
+    } | {"type": "`None`"}
+
+
+def test_the_verbs_and_options_of_schedules_are_these() -> None:
+    verbs = {name for name in vars(Schedules) if not name.startswith("_")}
+
+    assert set(rows_by_name(table("schedules.md", "verb"))) == verbs - {
+        "carry_out",
+        "read",
+        "plant",
+    }
+    assert list(rows_by_name(table("schedules.md", "option"))) == list(
+        EnsureOptions.__annotations__
+    )
+
+
+def test_every_column_of_a_schedule_stands_there() -> None:
+    told = {name for row in table("schedules.md", "column") for name in names(row[0])}
+
+    assert told == {field.name for field in fields(forge.ScheduleRecord)}
+
+
+def test_the_clock_changes_are_those_that_are_tested() -> None:
+    told = [
+        (row[0], row[1].strip("`"), row[3].split(", ")) for row in table("schedules.md", "zone")
+    ]
+
+    assert told == [(zone, expression, times) for zone, expression, _, times in TABLE]
 
 
 def test_every_error_stands_there() -> None:

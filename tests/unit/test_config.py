@@ -33,6 +33,7 @@ heartbeat_interval = "1s"
 dead_after = "4s"
 shutdown_grace = "1m"
 crash_limit = 5
+metrics_host = "0.0.0.0"
 metrics_port = 0
 processes = 4
 
@@ -45,6 +46,40 @@ audit = "365d"
 [payload]
 max_input = "64KB"
 max_output = 2097152
+
+[server]
+host = "0.0.0.0"
+port = 0
+database_url = "postgresql://forge_api:hush@localhost/shop"
+max_body = "2MB"
+allowed_origins = ["https://shop.example"]
+
+[auth]
+secret = "a secret that has more than 32 characters"
+
+[auth.jwt]
+algorithm = "HS256"
+secret = "another secret with more than 32 characters"
+issuer = "https://login.example"
+audience = "forge"
+roles_claim = "forge_roles"
+tenant_claim = "org"
+
+[[auth.tokens]]
+name = "ann"
+sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+roles = ["user", "staff"]
+tenant_id = 7
+
+[transport]
+kind = "sqs"
+
+[transport.sqs]
+queue_url = "https://sqs.eu-west-1.amazonaws.com/1/forge"
+
+[[transport.sqs.routes]]
+queue_url = "https://sqs.eu-west-1.amazonaws.com/1/forge-urgent"
+priorities = ["critical"]
 """
 
 
@@ -88,6 +123,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
             "dead_after": "6s",
             "shutdown_grace": "30s",
             "crash_limit": 3,
+            "metrics_host": "127.0.0.1",
             "metrics_port": 9090,
             "processes": 1,
         },
@@ -98,6 +134,15 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
             "audit": None,
         },
         "payload": {"max_input": 262144, "max_output": 1048576},
+        "server": {
+            "host": "127.0.0.1",
+            "port": 8080,
+            "database_url": None,
+            "max_body": None,
+            "allowed_origins": [],
+        },
+        "auth": {"secret": None, "tokens": [], "jwt": None},
+        "transport": {"kind": "postgres", "sqs": None},
     }
 
 
@@ -188,7 +233,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(file: Path) -> None:
         (
             "[zzz]\nid = 1",
             "[zzz] is not a section; "
-            "use one of [database], [embedded], [worker], [retention], [payload]",
+            "use one of [database], [embedded], [worker], [retention], [payload], "
+            "[server], [auth], [transport]",
         ),
         ("ap = 'a:b'", "ap is not a setting; did you mean app?"),
         ("zzz = 1", "zzz is not a setting; the top level takes app"),
@@ -351,6 +397,64 @@ def test_a_password_is_never_shown(url: str, shown: str) -> None:
     for written in (repr(config), str(config), repr(config.database), f"{config.database}"):
         assert shown in written
         assert "hush" not in written
+
+
+def test_secrets_are_never_shown(file: Path) -> None:
+    file.write_text(EVERYTHING)
+
+    config = Config.load(file, env={})
+
+    for written in (str(config.to_redacted()), repr(config), repr(config.auth), str(config.server)):
+        assert "secret that has" not in written
+        assert "another secret" not in written
+        assert "hush" not in written
+    assert config.to_redacted()["auth"]["secret"] == "***"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[auth]\nsecret = 'short'", "[auth] secret must have 32 characters or more"),
+        (
+            "[[auth.tokens]]\nname = 'a'\nsha256 = 'hush'\nroles = ['user']",
+            "[[auth.tokens]] number 1 sha256 must be the 64 hex digits",
+        ),
+        (
+            f"[[auth.tokens]]\nname = 'a'\nsha256 = '{'0' * 64}'\nroles = ['boss']",
+            "[[auth.tokens]] number 1 roles must be 'user', 'staff' or 'manager'",
+        ),
+        (
+            f"[[auth.tokens]]\nname = 'a'\nsha256 = '{'0' * 64}'\nroles = []",
+            "[[auth.tokens]] number 1 roles must have a role",
+        ),
+        (
+            f"[[auth.tokens]]\nname = 'a'\nsha256 = '{'0' * 64}'",
+            "[[auth.tokens]] number 1 roles is missing",
+        ),
+        (
+            f"[auth.jwt]\nalgorithm = 'HS256'\nsecret = '{'x' * 32}'\nisuer = 'me'",
+            "[auth.jwt] isuer is not a setting; did you mean issuer?",
+        ),
+        ("[auth.jwt]\nalgorithm = 'none'", "[auth.jwt] algorithm must be 'HS256' or 'RS256'"),
+        ("[auth.jwt]\nalgorithm = 'HS256'", "[auth.jwt] jwks is for RS256; HS256 needs a secret"),
+        ("[auth.jwt]\nalgorithm = 'RS256'", "[auth.jwt] jwks is needed for RS256"),
+    ],
+)
+def test_faults_in_authentication_are_named(file: Path, text: str, problem: str) -> None:
+    assert problem_with(file, text).startswith(problem)
+    assert "hush" not in problem_with(file, text)
+
+
+def test_the_secrets_can_come_from_variables(file: Path) -> None:
+    file.write_text("[auth.jwt]\nalgorithm = 'HS256'")
+
+    auth = Config.load(
+        file, env={"FORGE_AUTH_SECRET": "a" * 32, "FORGE_AUTH_JWT_SECRET": "b" * 32}
+    ).auth
+
+    assert auth.secret == "a" * 32
+    assert auth.jwt is not None
+    assert auth.jwt.secret == "b" * 32
 
 
 def test_a_refused_url_is_not_shown_either() -> None:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from forge.store import jobs, workers
+from forge.store import jobs, messages, workers
+from forge.worker.ears import Ears
 from forge.worker.heart import Heart
 from forge.worker.worker import Worker
 
@@ -28,8 +29,18 @@ def rescue_by_id() -> None:
     _edit(
         workers,
         "workers/beat",
-        r"id <> \$1 and last_heartbeat < now\(\) - make_interval\(secs => \$12\)",
+        r"id <> \$1 and last_heartbeat < now\(\) - make_interval\(secs => \$13\)",
         "id <> $1",
+    )
+
+
+def claim_on_hearsay() -> None:
+    """A message is believed: its job is claimed, whoever runs it already."""
+    _edit(
+        messages,
+        "messages/claim",
+        r"and coalesce\(\s*\(select coalesce.*?secs => \$8\)\)\)",
+        "and coalesce($7::float8, 0) + $8::float8 >= 0)",
     )
 
 
@@ -49,12 +60,13 @@ def heartbeat_on_the_loop() -> None:
 def listener_without_poll() -> None:
     """Trust in notifications is boundless."""
     Worker._poll = lambda worker: 3600.0  # type: ignore[method-assign]
-    Worker._check_listener = lambda worker: None  # type: ignore[method-assign]
+    Ears._check = lambda ears: None  # type: ignore[method-assign]
 
 
 BROKEN: dict[str, Callable[[], None]] = {
     "no fence": no_fence,
     "rescue by id": rescue_by_id,
+    "claim on hearsay": claim_on_hearsay,
     "heartbeat on the loop": heartbeat_on_the_loop,
     "listener without poll": listener_without_poll,
 }

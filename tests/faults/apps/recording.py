@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from forge.core.event import AttemptEnded, AttemptRefused, Event, JobsRescued, WorkerNotice
-from forge.store import jobs
+from forge.store import jobs, messages
 from forge.store.statement import Rows, Statement
 from forge.worker.acker import Acker
 from tests.faults.apps.telling import history, say
@@ -18,14 +18,17 @@ from tests.faults.apps.telling import history, say
 def record_answers() -> None:
     """Write each claim and each accepted end of an attempt into the history."""
     worker, told = str(os.getpid()), history()
-    claim, complete, settle, reconcile = jobs.claim, jobs.complete, jobs.settle, jobs.reconcile
+    complete, settle, reconcile = jobs.complete, jobs.settle, jobs.reconcile
 
-    def claimed(*args: Any, **options: Any) -> Statement[Any]:
-        def write(taken: Any) -> None:
-            for job in taken:
-                told.claimed(job.id, job.lease, worker)
+    def claimed(claim: Callable[..., Any]) -> Any:
+        def make(*args: Any, **options: Any) -> Statement[Any]:
+            def write(taken: Any) -> None:
+                for job in taken:
+                    told.claimed(job.id, job.lease, worker)
 
-        return _watched(claim(*args, **options), write)
+            return _watched(claim(*args, **options), write)
+
+        return make
 
     def accepted(statement_of: Callable[..., Any], status_of: Callable[[Any], str]) -> Any:
         def make(acks: Any) -> Statement[Any]:
@@ -51,7 +54,8 @@ def record_answers() -> None:
         return found
 
     Acker._written_before = known  # type: ignore[method-assign]
-    jobs.claim = claimed
+    jobs.claim = claimed(jobs.claim)
+    messages.claim = claimed(messages.claim)
     jobs.reconcile = reconciled
     jobs.complete = accepted(complete, lambda ack: "completed")
     jobs.settle = accepted(settle, lambda ack: str(ack.status))

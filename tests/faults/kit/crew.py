@@ -78,6 +78,7 @@ class Crew:
         jobs: list[str] | None = None,
         broken: str | None = None,
         pooler: bool = False,
+        transport: dict[str, Any] | None = None,
         **settings: Any,
     ) -> WorkerProcess:
         """Start a worker and wait until it works; keywords are settings of [worker]."""
@@ -87,6 +88,7 @@ class Crew:
             "worker": PACE | settings | {"id": str(worker_id)},
             "jobs": jobs,
             "broken": broken,
+            "transport": transport or {},
             "database": {"pooler": pooler, "connect_timeout": "3s"},
         }
         env = {ORDER: json.dumps(order), HISTORY: str(self._history.path)}

@@ -127,7 +127,9 @@ async def test_an_unknown_option_is_told_those_that_there_are(app: Forge) -> Non
 
 
 def test_an_unknown_attribute_of_a_job_is_told_those_that_there_are(app: Forge) -> None:
-    with pytest.raises(InvalidValue, match="no attribute 'retries'; it takes category"):
+    with pytest.raises(
+        InvalidValue, match="no attribute 'retries'; it takes allow_sensitive, category"
+    ):
 
         @app.job(retries=3)
         async def ping(ctx: Any) -> None: ...

@@ -2,10 +2,10 @@
 
 import threading
 from dataclasses import dataclass
-from typing import Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from forge import Forge, InvalidPayload, InvalidValue, JobContext, JobFailed
 from tests.flow.engine import handlers
@@ -15,6 +15,10 @@ from tests.flow.engine.conftest import Work
 class Address(BaseModel):
     street: str
     number: int = 1
+
+
+class Size(BaseModel):
+    width: int = Field(alias="w-i-d-t-h")
 
 
 @dataclass
@@ -46,6 +50,25 @@ async def test_a_pydantic_model_arrives_as_that_model(app: Forge, work: Work) ->
 
     assert await given.result(10) == {"street": "ELM", "number": 2}
     assert await as_dict.result(10) == {"street": "OAK", "number": 5}
+
+
+async def test_a_field_with_an_alias_arrives(app: Forge, work: Work) -> None:
+    @app.job
+    async def measure(ctx: JobContext, input: Size) -> int:
+        return input.width
+
+    await work(app)
+
+    assert await (await measure.dispatch({"w-i-d-t-h": 5})).result(10) == 5
+
+
+async def test_a_constraint_in_the_annotation_holds(app: Forge) -> None:
+    @app.job
+    async def pick(ctx: JobContext, input: Annotated[list[int], Field(max_length=2)]) -> None: ...
+
+    await pick.dispatch([1, 2])
+    with pytest.raises(InvalidPayload, match="at most 2 items"):
+        await pick.dispatch([1, 2, 3])
 
 
 async def test_a_dataclass_arrives_as_that_dataclass(app: Forge, work: Work) -> None:

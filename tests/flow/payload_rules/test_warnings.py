@@ -1,0 +1,74 @@
+"""Types without a category: what had better not be in a payload is warned of, once."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from forge import Forge, JobContext
+from forge.core.event import PayloadDoubted
+
+
+@pytest.fixture
+def plain(app: Forge) -> Forge:
+    @app.job
+    async def plain(ctx: JobContext, input: dict[str, Any]) -> None: ...
+
+    return app
+
+
+async def test_something_sensitive_is_warned_of_once_and_dispatched(
+    plain: Forge, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[Any] = []
+    plain.events.listeners.append(told.append)
+
+    with caplog.at_level(logging.WARNING, "forge"):
+        for _ in range(3):
+            handle = await plain.dispatch("plain", {"user": {"password": "hunter2!"}})
+
+    (warning,) = [r.getMessage() for r in caplog.records if r.name == "forge"]
+    assert "$.user.password has the name of a secret" in warning
+    assert "hunter2!" not in warning
+    assert [(type(event), event.path) for event in told] == [(PayloadDoubted, "$.user.password")]
+    assert (await handle.get()).input == {"user": {"password": "hunter2!"}}
+
+
+@pytest.mark.parametrize("way", ["one", "many", "keyed"])
+async def test_a_large_payload_is_warned_of(
+    plain: Forge, caplog: pytest.LogCaptureFixture, way: str
+) -> None:
+    large = {"numbers": list(range(4000))}
+
+    with caplog.at_level(logging.WARNING, "forge"):
+        if way == "many":
+            await plain.dispatch_many("plain", [{}, large])
+        else:
+            options: Any = {"idempotency_key": "k"} if way == "keyed" else {}
+            await plain.dispatch("plain", large, **options)
+
+    (warning,) = [r.getMessage() for r in caplog.records if r.name == "forge"]
+    assert "larger than 10,240 bytes" in warning
+
+
+async def test_of_very_many_a_sample_is_looked_at(
+    plain: Forge, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "forge"):
+        await plain.dispatch_many("plain", ({"n": n} for n in range(1000)))
+        await plain.dispatch_many("plain", ({"apiKey": "x"} for n in range(1000)))
+
+    (warning,) = [r.getMessage() for r in caplog.records if r.name == "forge"]
+    assert "$.apiKey" in warning
+
+
+async def test_what_a_type_allows_is_not_warned_of(
+    app: Forge, caplog: pytest.LogCaptureFixture
+) -> None:
+    @app.job(allow_sensitive=["page_token"])
+    async def walk(ctx: JobContext, input: dict[str, Any]) -> None: ...
+
+    with caplog.at_level(logging.WARNING, "forge"):
+        await walk.dispatch({"page_token": "abc"})
+
+    assert not [r for r in caplog.records if r.name == "forge"]

@@ -1,0 +1,32 @@
+"""Schedules run in the same apps and workers as jobs."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from forge import Forge, ScheduleRecord
+from tests.faults.kit.process import until
+from tests.flow.engine.conftest import app, make_app, work
+
+__all__ = ["app", "make_app", "work"]
+
+Until = Callable[..., Awaitable[ScheduleRecord]]
+
+
+@pytest.fixture
+def becomes(app: Forge) -> Until:
+    """Wait until a schedule is as a predicate wants it, and return it."""
+
+    async def wait(
+        type: str, predicate: Callable[[ScheduleRecord], Any], key: str = "", **options: Any
+    ) -> ScheduleRecord:
+        async def look() -> ScheduleRecord | None:
+            row = await app.schedules.get(type, key, **options)
+            return row if predicate(row) else None
+
+        found = await until(look, 20, f"the schedule {type} {key} is as it should be")
+        assert found is not None
+        return found
+
+    return wait

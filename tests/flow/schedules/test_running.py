@@ -1,0 +1,316 @@
+"""Running: the row is claimed, its handler runs, and the same row says what came of it."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import asyncpg
+import pytest
+
+from forge import Forge, NonRetryable, RateLimited, Retry, ScheduleContext, Snooze
+from forge.core.event import AttemptEnded, Event
+from forge.core.outcome import Completion
+from tests.flow.engine.conftest import MakeApp, Work
+from tests.flow.schedules.conftest import Until
+
+HOUR = timedelta(hours=1)
+
+
+async def test_a_schedule_runs_at_once_and_then_when_its_handler_says(
+    app: Forge, work: Work, becomes: Until
+) -> None:
+    later = datetime(2035, 1, 1, tzinfo=UTC)
+    seen: list[Any] = []
+
+    @app.schedule("fetch_feed")
+    async def fetch_feed(ctx: ScheduleContext, payload: dict) -> datetime:
+        seen.append((ctx.job_id, ctx.job_type, ctx.attempt, payload, ctx.schedule.key))
+        return later
+
+    made = await app.schedules.ensure("fetch_feed", "42", {"feed_id": 42})
+    await work(app)
+
+    row = await becomes("fetch_feed", lambda row: row.last_run_at, "42")
+    assert seen == [(made.id, "fetch_feed", 1, {"feed_id": 42}, "42")]
+    assert row.id == made.id
+    assert row.next_run_at == later
+    assert (row.running_since, row.last_error, row.consecutive_failures) == (None, None, 0)
+    assert (row.enabled, row.lease) == (True, 1)
+    (run,) = row.recent_runs
+    assert (run["outcome"], run["lease"]) == ("completed", 1)
+
+
+async def test_a_span_counts_from_the_end_of_the_run(
+    app: Forge, work: Work, becomes: Until
+) -> None:
+    @app.schedule("fetch_feed")
+    async def fetch_feed(ctx: ScheduleContext, payload: dict) -> timedelta:
+        return HOUR
+
+    await app.schedules.ensure(fetch_feed, "42")
+    await work(app)
+
+    row = await becomes("fetch_feed", lambda row: row.last_run_at, "42")
+    assert row.next_run_at - row.last_run_at == HOUR
+
+
+async def test_a_run_every_so_often_keeps_its_beat(app: Forge, work: Work, becomes: Until) -> None:
+    runs: list[datetime] = []
+
+    @app.schedule("tick", every="200ms")
+    async def tick(ctx: ScheduleContext) -> None:
+        runs.append(ctx.schedule.next_run_at)
+
+    await app.schedules.ensure("tick")
+    await work(app)
+    await becomes("tick", lambda row: row.lease >= 5)
+
+    steps = [(later - earlier) / timedelta(milliseconds=200) for earlier, later in pairwise(runs)]
+    assert all(step >= 1 and step == int(step) for step in steps)
+
+
+async def test_without_a_rule_and_without_an_answer_nothing_is_planned(
+    app: Forge, work: Work, becomes: Until
+) -> None:
+    @app.schedule("once")
+    async def once(ctx: ScheduleContext) -> None:
+        pass
+
+    await app.schedules.ensure("once")
+    await work(app)
+
+    row = await becomes("once", lambda row: row.last_run_at)
+    assert row.next_run_at is None
+    assert (await app.schedules.ensure("once")).next_run_at is not None
+    await becomes("once", lambda row: row.lease == 2)
+
+
+async def test_a_failure_is_counted_and_backs_off(app: Forge, work: Work, becomes: Until) -> None:
+    @app.schedule("fetch_feed", retry=Retry(backoff="linear", max_backoff="1h"))
+    async def fetch_feed(ctx: ScheduleContext) -> None:
+        raise ValueError(f"failure {ctx.attempt}")
+
+    await app.schedules.ensure("fetch_feed")
+    await work(app)
+
+    row = await becomes("fetch_feed", lambda row: row.consecutive_failures == 2)
+    assert row.last_error == "ValueError: failure 2"
+    assert row.running_since is None
+    assert timedelta(seconds=2) <= row.next_run_at - row.last_run_at < timedelta(seconds=2.3)
+    assert [run["outcome"] for run in row.recent_runs] == ["failed", "failed"]
+
+
+async def test_without_a_declared_retry_a_failure_waits_a_minute_then_two(
+    app: Forge, work: Work, becomes: Until
+) -> None:
+    @app.schedule("fetch_feed", every="1h")
+    async def fetch_feed(ctx: ScheduleContext) -> None:
+        raise ValueError("no")
+
+    await app.schedules.ensure("fetch_feed")
+    await work(app)
+    first = await becomes("fetch_feed", lambda row: row.consecutive_failures == 1)
+    await app.schedules.run_now("fetch_feed")
+    second = await becomes("fetch_feed", lambda row: row.consecutive_failures == 2)
+
+    waits = [row.next_run_at - row.last_run_at for row in (first, second)]
+    assert timedelta(seconds=60) <= waits[0] <= timedelta(seconds=66)
+    assert timedelta(seconds=120) <= waits[1] <= timedelta(seconds=132)
+
+
+async def test_success_after_failures_goes_on_with_the_beat(
+    app: Forge, work: Work, becomes: Until
+) -> None:
+    @app.schedule("fetch_feed", every="1h", retry=Retry(max_backoff="1s"))
+    async def fetch_feed(ctx: ScheduleContext) -> None:
+        if not ctx.is_retry:
+            raise ValueError("no")
+
+    made = await app.schedules.ensure("fetch_feed")
+    await work(app)
+
+    row = await becomes("fetch_feed", lambda row: row.lease == 2 and row.running_since is None)
+    assert (row.consecutive_failures, row.last_error) == (0, None)
+    assert row.next_run_at == made.next_run_at + HOUR
+
+
+@pytest.mark.parametrize(
+    ("error", "wait"),
+    [
+        (RateLimited("slow down", retry_after="7m"), timedelta(minutes=7)),
+        (Snooze("9m"), timedelta(minutes=9)),
+    ],
+    ids=["told to wait", "snoozed"],
+)
+async def test_a_handler_may_be_told_when_to_come_back(
+    app: Forge, work: Work, becomes: Until, error: Exception, wait: timedelta
+) -> None:
+    @app.schedule("fetch_feed", every="1h")
+    async def fetch_feed(ctx: ScheduleContext) -> None:
+        raise error
+
+    await app.schedules.ensure("fetch_feed")
+    await work(app)
+
+    row = await becomes("fetch_feed", lambda row: row.recent_runs)
+    assert row.next_run_at - row.updated_at == wait
+    assert row.consecutive_failures == (0 if isinstance(error, Snooze) else 1)
+
+
+async def test_what_another_attempt_cannot_mend_waits_for_the_next_tick(
+    app: Forge, work: Work, becomes: Until
+) -> None:
+    @app.schedule("fetch_feed", every="1h")
+    async def fetch_feed(ctx: ScheduleContext) -> None:
+        raise NonRetryable("gone")
+
+    made = await app.schedules.ensure("fetch_feed")
+    await work(app)
+
+    row = await becomes("fetch_feed", lambda row: row.consecutive_failures == 1)
+    assert row.next_run_at == made.next_run_at + HOUR
+
+
+async def test_a_wrong_answer_is_a_failure(app: Forge, work: Work, becomes: Until) -> None:
+    @app.schedule("fetch_feed")
+    async def fetch_feed(ctx: ScheduleContext) -> Any:
+        return "tomorrow"
+
+    await app.schedules.ensure("fetch_feed")
+    await work(app)
+
+    row = await becomes("fetch_feed", lambda row: row.consecutive_failures == 1)
+    assert "'tomorrow'; return a datetime with a time zone" in row.last_error
+
+
+async def test_a_run_past_its_timeout_is_stopped(app: Forge, work: Work, becomes: Until) -> None:
+    @app.schedule("slow", timeout="1h")
+    async def slow(ctx: ScheduleContext) -> None:
+        await asyncio.Event().wait()
+
+    await app.schedules.ensure("slow", timeout="100ms")
+    await work(app)
+
+    row = await becomes("slow", lambda row: row.consecutive_failures == 1)
+    assert "its timeout of 0:00:00.1" in row.last_error
+
+
+async def test_disabling_during_a_run_lets_the_run_finish(
+    app: Forge, work: Work, becomes: Until
+) -> None:
+    began, may_end = asyncio.Event(), asyncio.Event()
+
+    @app.schedule("slow", every="10ms")
+    async def slow(ctx: ScheduleContext) -> None:
+        began.set()
+        await may_end.wait()
+
+    await app.schedules.ensure("slow")
+    await work(app)
+    await began.wait()
+    disabled = await app.schedules.disable("slow")
+    may_end.set()
+
+    row = await becomes("slow", lambda row: row.running_since is None)
+    assert disabled.running_since is not None
+    assert (row.enabled, row.last_error, row.recent_runs[0]["outcome"]) == (
+        False,
+        None,
+        "completed",
+    )
+    assert row.lease == 1
+
+
+async def test_what_is_moved_during_its_run_keeps_its_new_time(
+    app: Forge, work: Work, becomes: Until
+) -> None:
+    began, may_end = asyncio.Event(), asyncio.Event()
+
+    @app.schedule("slow")
+    async def slow(ctx: ScheduleContext) -> timedelta:
+        began.set()
+        await may_end.wait()
+        return HOUR
+
+    await app.schedules.ensure("slow")
+    await work(app)
+    await began.wait()
+    await app.schedules.run_now("slow")
+    may_end.set()
+
+    row = await becomes("slow", lambda row: row.lease == 2 and row.running_since is None)
+    assert row.next_run_at - row.last_run_at == HOUR
+
+
+async def test_run_now_leaves_the_next_tick_in_its_place(
+    app: Forge, work: Work, becomes: Until
+) -> None:
+    planned = datetime(2035, 1, 1, tzinfo=UTC)
+
+    @app.schedule("report", every="1d")
+    async def report(ctx: ScheduleContext) -> None:
+        pass
+
+    await app.schedules.ensure("report", next_run_at=planned)
+    await work(app)
+    await app.schedules.run_now("report")
+
+    row = await becomes("report", lambda row: row.last_run_at)
+    assert (row.next_run_at, row.tick_at) == (planned, None)
+
+
+async def test_no_row_is_ever_made_by_running(
+    app: Forge, work: Work, becomes: Until, psql: "asyncpg.Connection[Any]"
+) -> None:
+    @app.schedule("tick", every="5ms")
+    async def tick(ctx: ScheduleContext) -> None:
+        if ctx.schedule.lease % 3 == 0:
+            raise ValueError("every third")
+
+    await app.schedules.ensure("tick", missed="all")
+    await work(app)
+    row = await becomes("tick", lambda row: row.lease >= 3 and row.last_run_at)
+    for table in ("forge_jobs", "forge_attempts", "forge_dead_letters", "forge_outbox"):
+        assert await psql.fetchval(f"select count(*) from {table}") == 0
+    assert await psql.fetchval("select count(*) from forge_schedules") == 1
+    assert len(row.recent_runs) <= 20
+
+
+async def test_runs_are_told_of_like_attempts(app: Forge, work: Work, becomes: Until) -> None:
+    told: list[Event] = []
+    app.events.listeners.append(told.append)
+
+    @app.schedule("tick")
+    async def tick(ctx: ScheduleContext) -> timedelta:
+        return HOUR
+
+    made = await app.schedules.ensure("tick", tenant_id=7)
+    await work(app)
+    await becomes("tick", lambda row: row.last_run_at, tenant_id=7)
+
+    (ended,) = [event for event in told if isinstance(event, AttemptEnded)]
+    assert (ended.job.id, ended.job.type, ended.job.tenant_id) == (made.id, "tick", 7)
+    assert isinstance(ended.ack, Completion)
+
+
+async def test_an_app_without_schedules_sends_no_statement_about_them(
+    make_app: MakeApp, work: Work, psql: "asyncpg.Connection[Any]"
+) -> None:
+    await psql.execute("create extension if not exists pg_stat_statements")
+    await psql.execute("select pg_stat_statements_reset()")
+    app = make_app()
+
+    @app.job
+    async def job(ctx: Any) -> None:
+        pass
+
+    await work(app)
+    await (await app.dispatch(job)).result(timeout=10)
+
+    asked = await psql.fetch(
+        "select query from pg_stat_statements join pg_database on oid = dbid "
+        "where datname = current_database()"
+    )
+    assert asked
+    assert not [row["query"] for row in asked if "forge_schedules" in row["query"]]

@@ -1,0 +1,90 @@
+"""`forge dlq` and `forge audit`, as a person or a script uses them."""
+
+import json
+
+from tests.flow.command import Project, project_fixture
+
+__all__ = ["project_fixture"]
+
+
+def _bury(project: Project, count: int = 1) -> list[int]:
+    for _ in range(count):
+        job_id = project.dispatch("fail", {"name": "ann"})
+        project.wait_for_status(job_id, "dead_letter")
+    return [row[0] for row in project.rows("select dlq_id from forge_dead_letters order by 1")]
+
+
+def test_dead_letters_are_listed_shown_and_grouped(project: Project) -> None:
+    with project.worker():
+        first, second = _bury(project, 2)
+
+    listed = project.json("dlq", "list", "--type", "fail", "--limit", "1")
+    shown = project.json("dlq", "show", str(first))
+    (group,) = project.json("dlq", "groups")
+    table = project.forge("dlq", "list")
+    lines = project.forge("dlq", "show", str(first))
+
+    assert [item["dlq_id"] for item in listed["items"]] == [second]
+    assert (listed["total_count"], listed["next_cursor"]) == (2, second)
+    assert shown["payload"] == {"name": "ann"}
+    assert shown["attempts"][0]["error"] == "no luck today"
+    assert (group["letters"], group["place"]) == (2, "shop:fail")
+    assert "no luck today" in table.stdout
+    assert "attempt 1: dead_letter" in lines.stdout
+
+
+def test_one_is_reprocessed_with_another_payload_and_audited(project: Project) -> None:
+    with project.worker():
+        (dlq_id,) = _bury(project)
+
+        made = project.json(
+            "dlq", "reprocess", str(dlq_id), "--notes", "mended", "--payload", '{"name": "bob"}'
+        )
+        again = project.forge("dlq", "reprocess", str(dlq_id))
+        project.wait_for_status(made["new_job_id"], "dead_letter")
+
+    events = project.json("audit", "--dlq", str(dlq_id))["items"]
+    assert made["new_idempotency_key"].startswith(f"dlq_{dlq_id}_retry_")
+    assert again.returncode == 1
+    assert "was reprocessed by" in again.stderr
+    assert [event["event"] for event in events][-2:] == [
+        "job_dlq_reprocess_success",
+        "job_dlq_reprocess_requested",
+    ]
+    assert events[-1]["notes"] == "mended"
+    assert "@" in events[-1]["actor"]
+    assert "job_dlq_reprocess_requested" in project.forge("audit").stdout
+
+
+def test_discarding_needs_notes(project: Project) -> None:
+    with project.worker():
+        (dlq_id,) = _bury(project)
+
+    without = project.forge("dlq", "discard", str(dlq_id))
+    done = project.forge("dlq", "discard", str(dlq_id), "--notes", "a duplicate")
+
+    assert without.returncode == 2
+    assert done.stdout.strip() == f"{dlq_id} discarded"
+    assert project.json("dlq", "list", "--status", "pending_review")["items"] == []
+
+
+def test_a_group_is_reprocessed_by_a_worker_after_a_dry_run(project: Project) -> None:
+    with project.worker():
+        _bury(project, 2)
+        (group,) = project.json("dlq", "groups")
+        meant = ("--fingerprint", group["fingerprint"])
+
+        dry = project.json("dlq", "reprocess", *meant, "--dry-run")
+        ended = project.forge("dlq", "reprocess", *meant, "--json")
+
+    report = json.loads(ended.stdout)
+    assert dry["letters"] == 2
+    assert ended.returncode == 1
+    assert (report["reprocessed"], report["stopped"]) == (1, "a canary failed again")
+
+
+def test_nobody_reprocesses_everything_by_accident(project: Project) -> None:
+    for wrong in ([], ["5", "--all"], ["--all", "--payload", "{}"], ["5", "--payload", "{"]):
+        ended = project.forge("dlq", "reprocess", *wrong)
+
+        assert ended.returncode == 2, ended.stdout

@@ -1,0 +1,62 @@
+"""Plans of a review: what is asked of dead letters costs the same however many there are."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from forge.core.dead_letter import LetterFilter
+from forge.store import dead_letters
+from forge.store.database import Database
+from forge.store.statement import Statement
+from tests.flow.dead_letters.letters import fill
+from tests.plans.crowd import explaining, planned
+
+UNDER_REVIEW = LetterFilter(status="pending_review")
+STATEMENTS: dict[str, Callable[[list[int]], Statement[Any]]] = {
+    "list": lambda ids: dead_letters.listed(UNDER_REVIEW, None, 10),
+    "list any": lambda ids: dead_letters.listed(LetterFilter(), ids[-1], 10),
+    "list what nobody has": lambda ids: dead_letters.listed(
+        LetterFilter(status="reprocessed"), None, 10
+    ),
+    "list of a tenant": lambda ids: dead_letters.listed(LetterFilter(tenant_id=7), None, 10),
+    "list of a type": lambda ids: dead_letters.listed(LetterFilter(job_type="rare"), None, 10),
+    "list of a tenant and a type": lambda ids: dead_letters.listed(
+        LetterFilter(tenant_id=7, job_type="rare"), None, 10
+    ),
+    "choose": lambda ids: dead_letters.choose(
+        LetterFilter(job_type="rare"), after=0, until=10**9, limit=10
+    ),
+    "get": lambda ids: dead_letters.get(ids[0], None),
+    "reprocess": lambda ids: dead_letters.reprocess(ids, None, "ann", None),
+    "discard": lambda ids: dead_letters.discard(ids[0], None, "ann", "no"),
+    "audit": lambda ids: dead_letters.audit("requested", ids, "ann", None),
+    "outcomes": lambda ids: dead_letters.outcomes(ids),
+}
+
+
+@pytest.fixture
+async def explain(database: Database) -> AsyncIterator[Any]:
+    connection = await explaining(database)
+    yield connection
+    await connection.close()
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+@pytest.mark.parametrize("name", STATEMENTS)
+async def test_a_review_costs_the_same_among_many_as_among_few(
+    psql: Any, explain: Any, name: str, analyzed: bool
+) -> None:
+    ids = await fill(psql, 5, "rare", tenant_id=7)
+    statement = STATEMENTS[name](ids)
+    cost = []
+    for count in (500, 9500):
+        await fill(psql, count, "many", tenant_id=1)
+        if analyzed:
+            await psql.execute("vacuum analyze")
+        await planned(explain, statement)
+        cost.append((await planned(explain, statement)).buffers)
+
+    few, many = cost
+    # Twenty times as many rows may make an index a level higher, for each of its lookups.
+    assert 0 < many <= few * 1.5 + 10

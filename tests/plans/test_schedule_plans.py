@@ -1,0 +1,168 @@
+"""Plans of schedules: claims go by index and cost the same however many are due."""
+
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from forge.core.lanes import BEGINNING
+from forge.core.run import Conclusion
+from forge.store import schedules
+from forge.store.database import Database
+from forge.store.jobs import Place
+from forge.store.schedules import Sign
+from forge.store.statement import Statement
+from forge.store.workers import Registration
+from tests.plans.crowd import explaining, planned
+from tests.store.placing import Psql, registered
+
+FEW, MANY = 1_000, 100_000
+# How much more a claim may cost among a hundred times as many rows: an index one level higher.
+GROWTH = 1.3
+BY_INDEX = {"Index Scan", "Index Only Scan", "Tid Scan"}
+FILL = """
+    insert into forge_schedules (type, key, worker_capability, priority, enabled, next_run_at)
+    select $1, n, $3, $4, $5, now() + make_interval(secs => $6) - make_interval(secs => n * 0.001)
+    from generate_series(1, $2) as n
+"""
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+Make = Callable[[Registration, list[UUID], list[int]], Statement[Any]]
+
+STATEMENTS: dict[str, Make] = {
+    "survey": lambda worker, ids, lanes: schedules.survey(),
+    "claim": lambda worker, ids, lanes: claiming(worker, lanes),
+    "conclude": lambda worker, ids, lanes: schedules.conclude(
+        [Conclusion(id, 1, NOW, NOW, None, None, "completed") for id in ids]
+    ),
+    "note": lambda worker, ids, lanes: schedules.note([Sign(id, 1, None) for id in ids]),
+    "standing": lambda worker, ids, lanes: schedules.standing(
+        [Conclusion(id, 1, NOW, NOW, None, None, "completed") for id in ids]
+    ),
+    "rescue": lambda worker, ids, lanes: schedules.rescue(
+        None, dead_after=0, stale_after=0, limit=100
+    ),
+    "reconcile": lambda worker, ids, lanes: schedules.reconcile(
+        worker.id, worker.incarnation, [(id, 1) for id in ids]
+    ),
+    "find": lambda worker, ids, lanes: schedules.find("mine", "7", None),
+    "find of a tenant": lambda worker, ids, lanes: schedules.find("mine", "7", 3),
+    "enable": lambda worker, ids, lanes: schedules.enable(ids[0], True),
+    "run_now": lambda worker, ids, lanes: schedules.run_now(ids[0]),
+    "get": lambda worker, ids, lanes: schedules.get(ids[0]),
+    "list": lambda worker, ids, lanes: schedules.listed(None, None, None, None, 50),
+}
+
+
+@pytest.fixture
+async def explain(database: Database) -> AsyncIterator["asyncpg.Connection[Any]"]:
+    connection = await explaining(database)
+    yield connection
+    await connection.close()
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+async def test_a_statement_never_reads_the_whole_table(
+    psql: "Psql[Any]", database: Database, explain: Any, name: str
+) -> None:
+    worker = await registered(database)
+    await fill(psql, "mine", 5_000)
+    await fill(psql, "resting", 5_000, enabled=False)
+    await fill(psql, "busy", 20)
+    await psql.execute(
+        "update forge_schedules set running_since = now(), worker_id = $1, lease = 1 "
+        "where type = 'busy'",
+        worker.id,
+    )
+    ids = [r["id"] for r in await psql.fetch("select id from forge_schedules where type = 'busy'")]
+    lanes = [lane.lane for lane in await database.run(schedules.survey())]
+    statement = STATEMENTS[name](worker, ids, lanes)
+
+    before = await planned(explain, statement)
+    await psql.execute("analyze")
+    after = await planned(explain, statement)
+
+    for plan in (before, after):
+        assert plan.ways_to("forge_schedules") <= BY_INDEX
+        assert plan.ways_to("forge_schedules")
+        assert plan.buffers < 1_000
+
+
+@pytest.mark.parametrize(
+    "crowd",
+    ["due as well", "not yet due", "disabled", "of another type", "of another capability"],
+)
+async def test_a_claim_costs_the_same_among_a_hundred_thousand_as_among_a_thousand(
+    psql: "Psql[Any]", database: Database, explain: Any, crowd: str
+) -> None:
+    worker = await registered(database)
+    await fill(psql, "mine", 10, due_in=-3600)
+    (lane,) = await database.run(schedules.survey())
+    statement = claiming(worker, [lane.lane])
+    cost = []
+    for count in (FEW, MANY - FEW):
+        await _crowd(psql, crowd, count)
+        await psql.execute("vacuum analyze forge_schedules")
+        await planned(explain, statement)  # the first pass sets hint bits and warms the caches
+        plan = await planned(explain, statement)
+        assert plan.ways_to("forge_schedules") <= BY_INDEX
+        cost.append(plan.buffers)
+
+    few, many = cost
+    assert 0 < many <= few * GROWTH
+
+
+async def test_a_survey_takes_one_step_per_lane_however_many_are_due(
+    psql: "Psql[Any]", database: Database, explain: Any
+) -> None:
+    cost = []
+    for count in (FEW, MANY // 5):
+        await fill(psql, f"a{count}", count, type="a")
+        await fill(psql, f"b{count}", count, type="b")
+        await psql.execute("vacuum analyze forge_schedules")
+        await planned(explain, schedules.survey())
+        cost.append((await planned(explain, schedules.survey())).buffers)
+
+    few, many = cost
+    # Two lanes and the end make three steps. A larger index may be a level higher, and a step may
+    # end at the edge of a page, where it looks at the next one, too.
+    assert 0 < many <= few + 2 * 3
+
+
+def claiming(worker: Registration, lanes: list[int]) -> Statement[Any]:
+    places = [Place(lane, *BEGINNING) for lane in lanes]
+    return schedules.claim(places, 10, worker=worker.id, incarnation=worker.incarnation, rules={})
+
+
+async def fill(
+    psql: "Psql[Any]",
+    prefix: str,
+    count: int,
+    *,
+    type: str | None = None,
+    capability: str | None = None,
+    priority: int = 50,
+    enabled: bool = True,
+    due_in: float = 0.0,
+) -> None:
+    """Add schedules, each due a millisecond before the one that was made before it."""
+    filled = FILL.replace("n, $3", f"'{prefix} ' || n, $3")
+    await psql.execute(filled, type or prefix, count, capability, priority, enabled, float(due_in))
+
+
+async def _crowd(psql: "Psql[Any]", crowd: str, count: int) -> None:
+    name = f"crowd {count}"
+    match crowd:
+        case "due as well":
+            await fill(psql, name, count, type="mine")
+        case "not yet due":
+            await fill(psql, name, count, type="mine", due_in=86400)
+        case "disabled":
+            await fill(psql, name, count, type="mine", enabled=False, due_in=-7200)
+        case "of another type":
+            await fill(psql, name, count, type="foreign", priority=100, due_in=-7200)
+        case "of another capability":
+            await fill(psql, name, count, type="mine", capability="gpu", due_in=-7200)

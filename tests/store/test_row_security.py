@@ -1,0 +1,347 @@
+"""Row security: who has set a tenant reads and writes that tenant's rows alone, proven as SQL."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from forge import Forge, InvalidPayload, JobContext
+from forge.core.lanes import BEGINNING
+from forge.dead_letters import DeadLetters
+from forge.store import job_types, jobs, schedules
+from forge.store.database import Database
+from forge.store.jobs import Place
+from forge.store.roles import grant_roles
+from forge.store.secured import as_secured
+from forge.types import type_rows
+from tests.faults.kit.process import until
+from tests.flow.dead_letters.letters import fill
+from tests.plans.crowd import explaining, planned
+from tests.plans.test_plans import STATEMENTS
+from tests.store.placing import claiming, registered
+
+TABLES = [
+    "forge_jobs",
+    "forge_idempotency_keys",
+    "forge_attempts",
+    "forge_dead_letters",
+    "forge_dead_letter_counts",
+    "forge_audit_events",
+    "forge_schedules",
+    "forge_outbox",
+]
+# One row per tenant and table, and one of nobody's.
+FILL = """
+with job as (
+    insert into forge_jobs (job_type, tenant_id, idempotency_key) values ('plain', $1, 'k')
+    returning id
+), keys as (
+    insert into forge_idempotency_keys (tenant_id, key, job_id) select $1, 'k', id from job
+), attempts as (
+    insert into forge_attempts (job_id, lease, attempt, tenant_id, outcome)
+    select id, 1, 1, $1, 'retry' from job
+), audit as (
+    insert into forge_audit_events (event, tenant_id, job_id) select 'seen', $1, id from job
+), schedules as (
+    insert into forge_schedules (type, tenant_id) values ('tick', $1)
+), outbox as (
+    insert into forge_outbox (job_id) select id from job
+)
+select id from job"""
+Psql = "asyncpg.Connection[Any]"
+
+
+def as_role(role: str, url: str) -> str:
+    return url.replace("//forge@", f"//{role}@")
+
+
+@pytest.fixture
+async def filled(database: Database, psql: Any) -> dict[int | None, UUID]:
+    """Rows of tenant 1, of tenant 2 and of nobody, and the roles; returns a job of each."""
+    await grant_roles(database)
+    made = {}
+    for tenant in (1, 2, None):
+        made[tenant] = await psql.fetchval(FILL, tenant)
+        await fill(psql, 1, tenant_id=tenant)
+    return made
+
+
+@pytest.fixture
+async def api(filled: Any, database_url: str) -> AsyncIterator[Any]:
+    conn = await asyncpg.connect(as_role("forge_api", database_url))
+    yield conn
+    await conn.close()
+
+
+async def become(conn: Any, tenant: str) -> None:
+    await conn.execute("select set_config('forge.tenant_id', $1, false)", tenant)
+
+
+@pytest.mark.parametrize("table", TABLES)
+async def test_a_tenant_sees_its_own_rows_alone(api: Any, table: str) -> None:
+    await become(api, "1")
+
+    if table == "forge_outbox":
+        seen = await api.fetch(
+            "select tenant_id from forge_outbox join forge_jobs on forge_jobs.id = job_id"
+        )
+        assert await api.fetchval("select count(*) from forge_outbox") == 1
+    else:
+        seen = await api.fetch(f"select tenant_id from {table}")
+
+    assert [row["tenant_id"] for row in seen] == [1]
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("setting", ["unset", "empty"])
+async def test_an_operator_sees_all(api: Any, table: str, setting: str) -> None:
+    if setting == "empty":
+        await become(api, "")
+
+    assert await api.fetchval(f"select count(*) from {table}") == 3
+
+
+async def test_every_table_with_a_tenant_is_secured(psql: Any, filled: Any) -> None:
+    found = await psql.fetch(
+        "select relname from pg_class join pg_attribute on attrelid = pg_class.oid "
+        "where relkind = 'r' and relname like 'forge\\_%' and attname = 'tenant_id' "
+        "and not relrowsecurity"
+    )
+
+    assert found == []
+
+
+@pytest.mark.parametrize("tenant", ["2", "null"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "insert into forge_jobs (job_type, tenant_id) values ('plain', {})",
+        "insert into forge_idempotency_keys (tenant_id, key, job_id) "
+        "values ({}, 'x', forge_uuidv7())",
+        "insert into forge_audit_events (event, tenant_id) values ('x', {})",
+        "insert into forge_outbox (job_id) "
+        "values (coalesce((select id from forge_jobs where tenant_id = {}), forge_uuidv7()))",
+    ],
+)
+async def test_a_tenant_writes_no_rows_of_others(api: Any, statement: str, tenant: str) -> None:
+    await become(api, "1")
+
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
+        await api.execute(statement.format(tenant))
+
+
+async def test_a_tenant_moves_no_dead_letter_of_others(api: Any, psql: Any) -> None:
+    await become(api, "1")
+
+    moved = await api.execute("update forge_dead_letters set status = 'discarded', notes = 'x'")
+
+    assert moved == "UPDATE 1"
+    left = await psql.fetch(
+        "select tenant_id from forge_dead_letters where status = 'pending_review' order by 1"
+    )
+    assert [row["tenant_id"] for row in left] == [2, None]
+
+
+async def test_a_job_of_another_is_not_found_by_its_id(api: Any, filled: Any) -> None:
+    await become(api, "1")
+
+    for statement in (jobs.get([filled[2]]), jobs.attempts(filled[2])):
+        assert statement.read(await api.fetch(statement.sql, *statement.args)) == []
+
+
+async def test_the_key_of_another_tenant_says_nothing_and_stops_nothing(
+    api: Any, filled: Any, psql: Any, database: Database
+) -> None:
+    app = Forge(database_url=database.url)
+
+    @app.job
+    async def plain(ctx: JobContext, input: dict[str, Any]) -> None: ...
+
+    await database.run(job_types.register(type_rows(app.definitions.values())))
+    await become(api, "1")
+    notices: list[str] = []
+    api.add_log_listener(lambda _, message: notices.append(message.message))
+
+    own = await api.fetchval(
+        "select forge_dispatch('plain', idempotency_key => 'k', tenant_id => 1)"
+    )
+    await become(api, "2")
+    theirs = await api.fetchval(
+        "select forge_dispatch('plain', idempotency_key => 'k', tenant_id => 2)"
+    )
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await api.fetchval("select forge_dispatch('plain', idempotency_key => 'k', tenant_id => 1)")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await api.fetchval("select forge_dispatch('plain', idempotency_key => 'new')")
+
+    assert (own, theirs) == (filled[1], filled[2])
+    assert str(filled[1]) not in " ".join(notices[1:])
+    await app.close()
+
+
+async def test_a_setting_that_is_no_number_shows_nothing(api: Any) -> None:
+    await become(api, "1 or true")
+
+    with pytest.raises(asyncpg.InvalidTextRepresentationError):
+        await api.fetch("select from forge_jobs")
+
+
+async def test_row_security_cannot_be_switched_off(api: Any) -> None:
+    await become(api, "1")
+    await api.execute("set row_security = off")
+
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
+        await api.fetch("select * from forge_jobs")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await api.execute("alter table forge_jobs disable row level security")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await api.execute("drop policy forge_tenant on forge_jobs")
+
+
+async def test_functions_that_run_as_their_owner_tell_nobody_anything(psql: Any) -> None:
+    found = await psql.fetch(
+        "select proname from pg_proc where proname like 'forge\\_%' and prosecdef "
+        "and prorettype <> 'trigger'::regtype"
+    )
+
+    assert [row["proname"] for row in found] == ["forge_job_estimates"]
+
+
+async def test_estimates_of_the_whole_are_for_operators(api: Any, psql: Any) -> None:
+    await psql.execute("insert into forge_jobs (job_type) select 'x' from generate_series(1, 1000)")
+    await psql.execute("analyze forge_jobs")
+
+    as_operator = await api.fetch("select * from forge_job_estimates()")
+    await become(api, "1")
+    as_tenant = await api.fetch("select * from forge_job_estimates()")
+
+    assert {row["name"] for row in as_operator} >= {"status", "job_type"}
+    assert as_tenant == []
+
+
+async def test_a_reviewer_of_a_tenant_works_with_the_rights_of_the_api(
+    api: Any, filled: Any, database: Database, psql: Any
+) -> None:
+    await become(api, "1")
+
+    async def run(statement: Any) -> Any:
+        async with api.transaction():
+            return statement.read(await api.fetch(statement.sql, *statement.args))
+
+    async with Forge(database_url=as_role("forge_api", database.url)) as app:
+        reviewing = DeadLetters(app, run)
+        (letter,) = (await reviewing.list()).items
+        other = await psql.fetchval("select dlq_id from forge_dead_letters where tenant_id = 2")
+        with pytest.raises(LookupError):
+            await reviewing.get(other)
+        with pytest.raises(LookupError):
+            await reviewing.reprocess(other)
+        with pytest.raises(LookupError):
+            await reviewing.discard(other, notes="x")
+        made = await reviewing.reprocess(letter.dlq_id, actor="ann")
+
+        assert (await reviewing.statistics()).total == 1
+        assert [group.letters for group in await reviewing.groups(status=None)] == [1]
+    row = await psql.fetchrow("select * from forge_jobs where id = $1", made.new_job_id)
+    assert (row["tenant_id"], row["retry_of"]) == (1, letter.job_id)
+    events = "select tenant_id, event from forge_audit_events where dlq_id is not null order by id"
+    assert [tuple(event) for event in await psql.fetch(events)] == [
+        (1, "job_dlq_reprocess_requested"),
+        (1, "job_dlq_reprocess_success"),
+    ]
+
+
+async def test_many_are_dispatched_without_copy_where_row_security_holds(
+    filled: Any, database: Database, psql: Any
+) -> None:
+    async with Forge(database_url=as_role("forge_api", database.url)) as app:
+
+        @app.job
+        async def plain(ctx: JobContext, input: dict[str, Any]) -> None: ...
+
+        made = await app.dispatch_many("plain", ({"n": n} for n in range(1200)), delay="1h")
+        with pytest.raises(InvalidPayload, match="input 700"):
+            await app.dispatch_many(
+                "plain", ({"n": n if n != 700 else {n}} for n in range(1200)), tenant_id=5
+            )
+
+    assert made == 1200
+    waiting = "select count(distinct input) from forge_jobs where scheduled_at > now() + '59m'"
+    assert await psql.fetchval(waiting) == 1200
+    assert await psql.fetchval("select count(*) from forge_jobs where tenant_id = 5") == 0
+
+
+@pytest.mark.parametrize("name", [*STATEMENTS])
+async def test_a_worker_plans_as_if_there_were_no_policies(
+    filled: Any, psql: Any, database: Database, name: str
+) -> None:
+    worker = await registered(database)
+    await psql.execute(
+        "insert into forge_jobs (job_type) select 'busy' from generate_series(1, 500)"
+    )
+    await psql.execute("analyze")
+    ids = [row["id"] for row in await psql.fetch("select id from forge_jobs limit 20")]
+    lanes = [lane.lane for lane in await database.run(jobs.survey())]
+    statement = STATEMENTS[name](worker, ids, lanes)
+
+    connection = await explaining(database)
+    as_owner = await planned(connection, statement)
+    await connection.execute("set role forge_worker")
+    as_worker = await planned(connection, as_secured(statement))
+
+    await connection.close()
+    assert as_worker.nodes == as_owner.nodes
+
+
+async def test_a_worker_claims_from_a_long_lane_without_reading_all_of_it(
+    filled: Any, psql: Any, database: Database
+) -> None:
+    worker = await registered(database)
+    await psql.execute(
+        "insert into forge_jobs (job_type) select 'busy' from generate_series(1, 20000)"
+    )
+    as_worker = Database(as_role("forge_worker", database.url))
+    busy = next(lane for lane in await as_worker.run(jobs.survey()) if lane.job_type == "busy")
+    read = "select idx_tup_read from pg_stat_user_indexes where indexrelname = 'forge_jobs_ready'"
+    before = await psql.fetchval(read) or 0
+
+    claimed = [
+        job
+        for lanes in ([busy.lane], [busy.lane, busy.lane + 1])
+        for job in await as_worker.run(claiming(lanes, worker, 10))
+    ]
+
+    await as_worker.close()
+    await until(lambda: _has_grown(psql, read, before), 10, "the server has counted")
+    assert len(claimed) == 20
+    assert await psql.fetchval(read) - before < 1000
+
+
+async def test_a_worker_claims_schedules_as_if_there_were_no_policies(
+    filled: Any, psql: Any, database: Database
+) -> None:
+    worker = await registered(database)
+    await psql.execute(
+        "insert into forge_schedules (type, key, next_run_at) "
+        "select 'busy', n, now() from generate_series(1, 5000) as n"
+    )
+    await psql.execute("analyze")
+    places = [Place(lane.lane, *BEGINNING) for lane in await database.run(schedules.survey())]
+    statement = schedules.claim(
+        places, 10, worker=worker.id, incarnation=worker.incarnation, rules={}
+    )
+
+    connection = await explaining(database)
+    as_owner = await planned(connection, statement)
+    await connection.execute("set role forge_worker")
+    as_worker = await planned(connection, as_secured(statement))
+
+    await connection.close()
+    assert as_worker.nodes == as_owner.nodes
+    assert as_worker.buffers < 2 * as_owner.buffers
+
+
+async def _has_grown(psql: Any, counted: str, before: int) -> bool:
+    return bool((await psql.fetchval(counted) or 0) > before)

@@ -1,0 +1,74 @@
+"""The JavaScript of the page on live progress follows a real job on a real server."""
+
+import asyncio
+import shutil
+
+import pytest
+
+from forge import JobContext
+from tests.flow.engine.conftest import MakeApp, Work
+from tests.http.conftest import (
+    MakeServerApp,
+    Serve,
+    api_url,
+    make_app,
+    make_server_app,
+    serve,
+    work,
+)
+from tests.http.live_client import watch_token
+from tests.surface.pages import CHECKOUT, blocks
+
+__all__ = ["api_url", "make_app", "make_server_app", "serve", "work"]
+
+PAGE = CHECKOUT / "docs" / "howto" / "live-progress.md"
+NODE = shutil.which("node")
+# What a page would have, written down instead of shown.
+AROUND = """
+const [jobId, watchToken] = process.argv.slice(1);
+const progressBar = {{ set value(percent) {{ console.log(percent); }} }}, label = {{}};
+{code}
+"""
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@pytest.mark.parametrize("kind", ["WebSocket", "EventSource"])
+async def test_the_script_of_the_page_shows_progress_and_ends_with_the_job(
+    make_app: MakeApp, work: Work, make_server_app: MakeServerApp, serve: Serve, kind: str
+) -> None:
+    app, was_shown = make_app(), asyncio.Event()
+
+    @app.job
+    async def export(ctx: JobContext) -> None:
+        ctx.progress(40, "almost")
+        await was_shown.wait()
+
+    address = await serve(make_server_app(app))
+    (code,) = [block.code for block in blocks(PAGE, "js") if f"new {kind}(" in block.code]
+    code = code.replace("https://forge.shop.example", address)
+    code = code.replace("wss://forge.shop.example", address.replace("http", "ws"))
+    handle = await export.dispatch()
+
+    script = await asyncio.create_subprocess_exec(
+        *(str(NODE), "--experimental-websocket", "--experimental-eventsource", "--no-warnings"),
+        *("-e", AROUND.format(code=code), str(handle.id), watch_token(handle.id)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    assert script.stdout is not None
+    shown = [await _line(script.stdout)]
+    await work(app)
+    while "40" not in shown:
+        shown.append(await _line(script.stdout))
+    was_shown.set()
+    rest, _ = await asyncio.wait_for(script.communicate(), 60)
+
+    assert shown[0] == "0"
+    assert "100" in rest.decode().split()
+    assert script.returncode == 0, rest.decode()
+
+
+async def _line(output: asyncio.StreamReader) -> str:
+    line = await asyncio.wait_for(output.readline(), 30)
+    assert line, "the script ended early"
+    return line.decode().strip()

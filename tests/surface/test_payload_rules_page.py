@@ -1,0 +1,34 @@
+"""The page on payload rules lists what the code looks for."""
+
+import re
+
+from forge.core.rules import CATEGORIES, RECOMMENDED_SIZE
+from forge.core.sensitive_names import BODIES, BODY_KINDS, SECRET_WORDS, SECRETS
+from forge.core.sensitive_shapes import LONGEST_BASE64, LONGEST_TEXT
+from tests.surface.test_reference import table
+
+
+def _names(cell: str) -> list[str]:
+    return re.findall(r"`(\w+)`", cell)
+
+
+def test_the_categories_stand_there_with_their_meaning() -> None:
+    told = {row[0].strip("`"): row[1] for row in table("payload-rules.md", "category")}
+
+    assert told == CATEGORIES
+
+
+def test_the_names_of_sensitive_content_stand_there() -> None:
+    anywhere, word, body, *_ = (row[1] for row in table("payload-rules.md", "found by"))
+
+    assert _names(anywhere) == list(SECRETS)
+    assert _names(word) == list(SECRET_WORDS)
+    assert _names(body) == [*BODIES, *BODY_KINDS]
+
+
+def test_the_limits_stand_there() -> None:
+    *_, document = (row[1] for row in table("payload-rules.md", "found by"))
+
+    assert f"more than {LONGEST_BASE64} characters of base64" in document
+    assert f"more than {LONGEST_TEXT:,} characters" in document
+    assert RECOMMENDED_SIZE == 10 * 1024
