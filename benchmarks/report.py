@@ -10,7 +10,7 @@ from typing import Any
 import click
 import uvloop
 
-from benchmarks import engine, flat, limit
+from benchmarks import engine, flat, http, limit
 from benchmarks.idle import idle_cost
 from benchmarks.server import ThrowawayServer
 from benchmarks.snapshot import rate_under_snapshot
@@ -143,6 +143,11 @@ def _dispatches(dsn: str, scale: float) -> list[tuple[Ratio, Measure, Measure]]:
                 lambda count=count: limit.insert_rate(dsn, count, seconds),
             )
             for count in (1, 20)
+        ),
+        (
+            Ratio("dispatch over HTTP × 50, of in-process", "≥ 0.5"),
+            lambda: http.dispatch_rate(dsn, seconds),
+            lambda: engine.single_rate(dsn, http.CONNECTIONS, seconds),
         ),
         (
             Ratio("dispatch to handler, p50", "≤ 3", lower_is_better=True),

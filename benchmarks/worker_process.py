@@ -15,14 +15,16 @@ ROOT = Path(__file__).parent.parent
 
 
 @asynccontextmanager
-async def worker_process(dsn: str, *, slots: int, batch: int) -> AsyncIterator[int]:
+async def worker_process(
+    dsn: str, *, slots: int, batch: int, app: str = "benchmarks.jobs_app:app"
+) -> AsyncIterator[int]:
     """Run a worker for the time of the block, which is given its process id."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "forge.cli.main",
         "worker",
-        "benchmarks.jobs_app:app",
+        app,
         "--log-level=off",
         cwd=ROOT,
         env=os.environ

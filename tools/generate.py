@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.lifecycle_page import lifecycle_page
+from tools.openapi import openapi_json
 from tools.schema import schema_sql
 
 ROOT = Path(__file__).parent.parent
 GENERATED: dict[str, Callable[[], str]] = {
     "src/forge/sql/schema.sql": schema_sql,
     "docs/reference/lifecycle.md": lifecycle_page,
+    "docs/reference/openapi.json": openapi_json,
 }
 
 

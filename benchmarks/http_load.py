@@ -1,0 +1,79 @@
+"""A load generator in a process of its own: `python -m benchmarks.http_load PORT TOKEN N SECONDS`.
+
+Each connection sends one request, waits for its answer, and sends the next.
+"""
+
+import asyncio
+import json
+import sys
+from time import perf_counter
+from typing import Any
+
+import uvloop
+
+BODY = b'{"args": {"user_id": 42, "template": "welcome"}}'
+
+
+class Caller(asyncio.Protocol):
+    """One connection; it does as little as it can, so that it costs the server's machine little."""
+
+    def __init__(self, request: bytes, deadline: float, ended: "asyncio.Future[int]") -> None:
+        self._request = request
+        self._deadline = deadline
+        self._ended = ended
+        self._answer = b""
+        self._count = 0
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        transport.write(self._request)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self._ended.done():
+            self._ended.set_exception(error or ConnectionError("the server hung up"))
+
+    def data_received(self, data: bytes) -> None:
+        answer = self._answer = self._answer + data
+        if not is_whole(answer):
+            return
+        if not answer.startswith(b"HTTP/1.1 202"):
+            self._ended.set_exception(RuntimeError(answer.decode()))
+            return
+        self._answer = b""
+        self._count += 1
+        if perf_counter() < self._deadline:
+            self._transport.write(self._request)
+        elif not self._ended.done():
+            self._ended.set_result(self._count)
+            self._transport.close()
+
+
+def is_whole(answer: bytes) -> bool:
+    """Whether the head and all of the body have come."""
+    head, found, body = answer.partition(b"\r\n\r\n")
+    if not found:
+        return False
+    length = head.partition(b"content-length: ")[2].partition(b"\r\n")[0]
+    return len(body) >= int(length)
+
+
+async def main(port: int, token: str, connections: int, seconds: float) -> None:
+    request = (
+        b"POST /_api/jobs/no_op/dispatch HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        b"Content-Type: application/json\r\nAuthorization: Bearer %s\r\n"
+        b"Content-Length: %d\r\n\r\n%s"
+    ) % (token.encode(), len(BODY), BODY)
+    loop = asyncio.get_running_loop()
+    started = perf_counter()
+    ends = []
+    for _ in range(connections):
+        ended: asyncio.Future[int] = loop.create_future()
+        ends.append(ended)
+        caller = Caller(request, started + seconds, ended)
+        await loop.create_connection(lambda caller=caller: caller, "127.0.0.1", port)
+    count = sum(await asyncio.gather(*ends))
+    print(json.dumps({"rate": count / (perf_counter() - started), "count": count}))
+
+
+if __name__ == "__main__":
+    uvloop.run(main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), float(sys.argv[4])))

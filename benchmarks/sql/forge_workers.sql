@@ -1,0 +1,2 @@
+-- How many workers there are.
+select count(*) from forge_workers;

@@ -1,0 +1,1 @@
+truncate forge_schedules, forge_workers;
