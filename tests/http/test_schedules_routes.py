@@ -311,7 +311,7 @@ async def test_who_serves_subscriptions_sees_to_their_schedules(app: Forge, api_
         rests = await api.schedules.sync_enabled("fetch_feed", "1", "select where false")
         wakes = await api.schedules.ensure("fetch_feed", "1", {"feed": 1}, every="1h")
 
-    assert made.enabled and not rests.enabled and wakes.enabled
+    assert [made.enabled, rests.enabled, wakes.enabled] == [True, False, True]
     assert (await app.schedules.get("fetch_feed", "1")).id == made.id
 
 
