@@ -75,11 +75,12 @@ async def test_the_checker_catches_a_claim_that_believes_its_message(
 ) -> None:
     storm = Storm(database_url, crew, history, ledger, hostile, seed)
     hostile.faults.repeated = 1
+    # With one slot each they take one message at a time, so that its double goes to the other.
     for _ in range(2):
-        await storm.start_worker(broken="claim on hearsay")
+        await storm.start_worker(broken="claim on hearsay", slots=1)
 
-    await storm.app.dispatch_many(short, [{"seconds": 0.5}] * 40, queue=QUEUES[0])
-    await storm.until_completed(40)
+    await storm.app.dispatch_many(short, [{"seconds": 1}] * 8, queue=QUEUES[0])
+    await storm.until_completed(8)
     await storm.app.close()
 
     assert (await storm.verdict()).overlapping
@@ -189,7 +190,7 @@ class Storm:
         url: str = self.sqs.create_queue(QueueName=f"forge-{uuid4().hex}")["QueueUrl"]
         return url
 
-    async def start_worker(self, broken: str | None = None) -> WorkerProcess:
+    async def start_worker(self, broken: str | None = None, slots: int = 16) -> WorkerProcess:
         return await self.crew.start(
-            max_concurrent=16, transport=self.transport, broken=broken, **PACE
+            max_concurrent=slots, transport=self.transport, broken=broken, **PACE
         )
