@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-WORKERS ?= 2
+# Tests wait for processes more than they compute, so that three share two cores well.
+WORKERS ?= 3
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
