@@ -122,6 +122,9 @@ async def test_a_survey_takes_one_step_per_lane_however_many_are_due(
     for count in (FEW, MANY // 5):
         await fill(psql, f"a{count}", count, type="a")
         await fill(psql, f"b{count}", count, type="b")
+        # Built anew, its pages are cut at the same places each time: where pages happen to be split
+        # between two lanes, a step looks at one page more, which is no step of its own.
+        await psql.execute("reindex table forge_schedules")
         await psql.execute("vacuum analyze forge_schedules")
         await planned(explain, schedules.survey())
         cost.append((await planned(explain, schedules.survey())).buffers)
