@@ -120,7 +120,7 @@ def _report(costs: dict[Setting, list[Cost]]) -> int:
         told = "" if wanted is None else f"{wanted:8.2f}"
         best = max(cost.rate for cost in measured)
         print(f"{setting.name:12}{best:10,.0f}{rates:10.3f}{least:12.1f}{by_cpu:10.3f}{told}")
-        if wanted is not None and max(rates, by_cpu) < wanted:
+        if wanted is not None and min(rates, by_cpu) < wanted:
             code = 1
     return code
 
