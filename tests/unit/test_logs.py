@@ -97,6 +97,35 @@ def test_each_outcome_is_one_record_with_all_its_fields(
     assert (written["error"] is None) == (level == "INFO")
 
 
+@pytest.mark.parametrize(
+    ("outcome", "line"),
+    [
+        (Returned(None), "completed in 0.250 s, attempt 2 of 3"),
+        (
+            Raised(Failure("E", "m", "", "rate_limited", timedelta(seconds=90))),
+            "failed after 0.250 s, attempt 2 of 3, again in 90.0 s: E: m",
+        ),
+        (
+            Raised(Failure("E", "m", "", "non_retryable")),
+            "became a dead letter after 0.250 s, attempt 2 of 3: E: m",
+        ),
+        (
+            Snoozed(timedelta(minutes=5)),
+            "snoozed after 0.250 s, attempt 2 of 3, again in 300.0 s",
+        ),
+    ],
+)
+def test_the_line_tells_how_long_it_took_from_when_it_is_tried_again(
+    caplog: pytest.LogCaptureFixture, outcome: Outcome, line: str
+) -> None:
+    events = Events()
+    log_events(events)
+
+    events.emit(ended(outcome))
+
+    assert [record.getMessage() for record in caplog.records] == [f"export {JOB.id} {line}"]
+
+
 def test_what_is_not_an_attempt_of_its_own_is_said_too(caplog: pytest.LogCaptureFixture) -> None:
     events = Events()
     log_events(events)

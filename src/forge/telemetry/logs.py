@@ -16,7 +16,16 @@ from forge.core.event import (
 )
 from forge.core.job import Job
 from forge.core.lifecycle import Status
-from forge.core.outcome import Completion, Crashed, Expired, Outcome, Raised, Released, Snoozed
+from forge.core.outcome import (
+    Ack,
+    Completion,
+    Crashed,
+    Expired,
+    Outcome,
+    Raised,
+    Released,
+    Snoozed,
+)
 from forge.core.payload import decode
 from forge.core.redact import redact_text, secrets_in
 from forge.telemetry.lines import SuccessLines, line_handler
@@ -92,6 +101,12 @@ LONGEST_SAID = 4000
 TEXT_FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 _NOT_ITS_OWN = "its job was cancelled, or is another's by now"
 _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_PHRASES = {
+    "completed": "completed in",
+    "retry": "failed after",
+    "failed": "failed for good after",
+    "dead_letter": "became a dead letter after",
+}
 _ORDINARY = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"}
 
 
@@ -104,16 +119,23 @@ def _log_attempt(event: AttemptEnded) -> None:
         return
     logger.log(
         level,
-        "%s %s %s in %.3f s, attempt %d of %d%s",
+        "%s %s %s %.3f s, attempt %d of %d%s%s",
         job.type,
         job.id,
-        outcome,
+        _PHRASES.get(outcome, f"{outcome} after"),
         event.seconds,
         job.attempt,
         job.max_attempts,
+        _next_try(ack),
         f": {error}" if error else "",
         extra=_fields(job, event.seconds, outcome, error, status),
     )
+
+
+def _next_try(ack: Ack) -> str:
+    if isinstance(ack, Completion) or ack.delay is None:
+        return ""
+    return f", again in {ack.delay:.1f} s"
 
 
 def _fields(
