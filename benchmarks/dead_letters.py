@@ -8,6 +8,7 @@ from typing import Any
 import click
 import uvloop
 
+from benchmarks.bound import judged
 from benchmarks.reference_table import connected, sql
 from benchmarks.server import ThrowawayServer
 from forge import Forge
@@ -77,9 +78,7 @@ async def _timed(app: Forge, name: str, most: int, ask: Ask) -> bool:
         await ask(app)
         took.append((perf_counter() - began) * 1000)
     worst = max(took[1:])  # the first one plans
-    mark = "ok  " if worst <= most else "MISS"
-    click.echo(f"{mark} {name:40} {min(took):8.1f} ms, worst {worst:8.1f} ms (≤ {most})")
-    return worst <= most
+    return judged(f"{name}: worst ms", worst, f"≤ {most}", f"best {min(took):,.2f}")
 
 
 if __name__ == "__main__":

@@ -1,24 +1,16 @@
 """Whether a claim costs the same however many rows there are, and whatever stands in its way."""
 
-import json
 from collections.abc import Sequence
-from statistics import median
-from time import perf_counter
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import asyncpg
 
+from benchmarks.claim_cost import BATCH, WORKER, Cost, cost_of
 from benchmarks.reference_table import connected, sql
 from forge.core.lanes import BEGINNING
 from forge.store import jobs
 from forge.store.jobs import Place
 from forge.store.statement import Statement
-
-WORKER = UUID(int=7)
-BATCH = 10
-# A fifth of a second's worth, so that one burst of background writing does not make the figure.
-TRIES = 400
 
 
 class Scene(NamedTuple):
@@ -39,21 +31,13 @@ SCENES = (
 )
 
 
-class Cost(NamedTuple):
-    """What looking for work and claiming a batch of it costs."""
-
-    milliseconds: float
-    buffers: float
-
-
 async def claim_cost(dsn: str, scene: Scene, others: int) -> Cost:
     """Return the cost of one survey and one claim with so many other jobs in the table."""
     async with connected(dsn, 1) as (connection,):
         await connection.execute(sql("forge_empty"))
         await connection.execute(sql("forge_register"), WORKER)
         await _set_scene(connection, scene, others)
-        statements = await _statements(connection)
-        return await _measure(connection, statements)
+        return await cost_of(connection, await _statements(connection))
 
 
 async def _set_scene(connection: "asyncpg.Connection[Any]", scene: Scene, others: int) -> None:
@@ -73,41 +57,3 @@ async def _statements(connection: "asyncpg.Connection[Any]") -> Sequence[Stateme
     lane = next(x for x in lanes if x.job_type == "no_op" and x.due_in <= 0)
     place = Place(lane.lane, *BEGINNING)
     return survey, jobs.claim([place], BATCH, start=True, worker=WORKER, incarnation=WORKER)
-
-
-async def _measure(
-    connection: "asyncpg.Connection[Any]", statements: Sequence[Statement[Any]]
-) -> Cost:
-    seconds = [await _once(connection, statements) for _ in range(TRIES)]
-    buffers = [await _buffers(connection, statement) for statement in statements]
-    return Cost(median(seconds[TRIES // 4 :]) * 1000, sum(buffers))
-
-
-async def _once(
-    connection: "asyncpg.Connection[Any]", statements: Sequence[Statement[Any]]
-) -> float:
-    transaction = connection.transaction()
-    await transaction.start()
-    try:
-        started = perf_counter()
-        for statement in statements:
-            found = await connection.fetch(statement.sql, *statement.args)
-        took = perf_counter() - started
-        if len(found) != BATCH:
-            raise RuntimeError(f"{len(found)} jobs were claimed instead of {BATCH}")
-        return took
-    finally:
-        await transaction.rollback()
-
-
-async def _buffers(connection: "asyncpg.Connection[Any]", statement: Statement[Any]) -> float:
-    transaction = connection.transaction()
-    await transaction.start()
-    try:
-        explained = await connection.fetchval(
-            f"explain (analyze, buffers, format json) {statement.sql}", *statement.args
-        )
-    finally:
-        await transaction.rollback()
-    plan = json.loads(explained)[0]["Plan"]
-    return float(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])

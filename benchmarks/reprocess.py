@@ -1,12 +1,14 @@
 """Dead letters reprocessed beside ordinary jobs: `python -m benchmarks.reprocess`."""
 
 import asyncio
-from statistics import quantiles
+import sys
+from statistics import median, quantiles
 from time import perf_counter
 
 import click
 import uvloop
 
+from benchmarks.bound import judged
 from benchmarks.engine import app_on
 from benchmarks.reference_table import connected, sql
 from benchmarks.server import ThrowawayServer
@@ -20,10 +22,11 @@ from forge import Forge
 def main(letters: int, rate: float) -> None:
     """Reprocess dead letters of no-op jobs while ordinary jobs come in, ten a second."""
     with ThrowawayServer() as dsn:
-        uvloop.run(_measure(dsn, letters, rate))
+        held = uvloop.run(_measure(dsn, letters, rate))
+    sys.exit(0 if held else 1)
 
 
-async def _measure(dsn: str, letters: int, rate: float) -> None:
+async def _measure(dsn: str, letters: int, rate: float) -> bool:
     app = app_on(dsn)
     async with app, connected(dsn, 1) as (connection,):
         await app.migrate()
@@ -37,11 +40,16 @@ async def _measure(dsn: str, letters: int, rate: float) -> None:
             took = perf_counter() - began
             waits = await during
         left = await connection.fetchval(sql("count_unreviewed"))
-    click.echo(
-        f"{report} in {took:.1f} s: {report['reprocessed'] / took:,.0f} a second; {left} left"
+    click.echo(f"     {report} in {took:.1f} s")
+    reached = report["reprocessed"] / took
+    alone, beside = median(before), median(waits)
+    return all(
+        [
+            judged("reprocessed a second, of what was asked", reached / rate, "≥ 0.95"),
+            judged("letters left", left, "≤ 0"),
+            judged("ordinary job beside, of one alone: p50", beside / alone, "≤ 1.5", _ms(waits)),
+        ]
     )
-    click.echo(f"ordinary job, alone:   {_shown(before)}")
-    click.echo(f"ordinary job, beside:  {_shown(waits)}")
 
 
 async def _waits(app: Forge, count: int) -> list[float]:
@@ -55,7 +63,7 @@ async def _waits(app: Forge, count: int) -> list[float]:
     return found
 
 
-def _shown(waits: list[float]) -> str:
+def _ms(waits: list[float]) -> str:
     cuts = quantiles(waits, n=100)
     return f"p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms"
 

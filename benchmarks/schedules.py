@@ -1,14 +1,15 @@
 """`python -m benchmarks.schedules`: many schedules due at once on one worker, and flat claims."""
 
 import asyncio
-import json
-from statistics import median
-from time import perf_counter
-from typing import Any, NamedTuple
-from uuid import UUID
+import sys
+from typing import Any
 
 import asyncpg
+import click
+import uvloop
 
+from benchmarks.bound import judged
+from benchmarks.claim_cost import BATCH, WORKER, Cost, cost_of
 from benchmarks.reference_table import connected, sql
 from benchmarks.server import ThrowawayServer
 from benchmarks.worker_process import worker_process
@@ -17,21 +18,38 @@ from forge.config import DatabaseConfig
 from forge.core.lanes import BEGINNING
 from forge.store import schedules
 from forge.store.jobs import Place
-from forge.store.statement import Statement
 
-WORKER = UUID(int=7)
-DUE = 100_000
 FEW = 1_000
-BATCH = 10
-TRIES = 40
 APP = "benchmarks.schedules_app:app"
 
 
-class Cost(NamedTuple):
-    """What looking for due schedules and claiming a batch of them costs."""
+@click.command()
+@click.option("--due", default=100_000, show_default=True)
+def main(due: int) -> None:
+    """Measure; exit code 1 when claims are not flat, or what is due takes more than a minute."""
+    with ThrowawayServer() as dsn:
+        held = uvloop.run(_measure(dsn, due))
+    sys.exit(0 if held else 1)
 
-    milliseconds: float
-    buffers: int
+
+async def _measure(dsn: str, due: int) -> bool:
+    async with Forge(Config(database=DatabaseConfig(url=dsn))) as app:
+        await app.migrate()
+    few, many = await claim_cost(dsn, FEW), await claim_cost(dsn, due)
+    held = [
+        judged(
+            f"survey and claim of {BATCH}, {due:,} due against {FEW:,}: {part}",
+            more / less,
+            "≤ 1.3",
+            f"{more:,.2f} of {less:,.2f}",
+        )
+        for part, less, more in zip(Cost._fields, few, many, strict=True)
+    ]
+    for slots in (10, 100):
+        rate = await run_all(dsn, due, slots=slots, batch=slots)
+        name = f"{due:,} due on one worker, {slots} slots: seconds"
+        held.append(judged(name, due / rate, "≤ 60", f"{rate:,.0f} runs a second"))
+    return all(held)
 
 
 async def run_all(dsn: str, due: int, *, slots: int, batch: int) -> float:
@@ -56,9 +74,7 @@ async def claim_cost(dsn: str, due: int) -> Cost:
         (lane,) = survey.read(await connection.fetch(survey.sql))
         place = Place(lane.lane, *BEGINNING)
         claim = schedules.claim([place], BATCH, worker=WORKER, incarnation=WORKER, rules={})
-        seconds = [await _timed(connection, (survey, claim)) for _ in range(TRIES)]
-        buffers = [await _buffers(connection, statement) for statement in (survey, claim)]
-    return Cost(median(seconds[TRIES // 4 :]) * 1000, sum(buffers))
+        return await cost_of(connection, (survey, claim))
 
 
 async def _fill(connection: "asyncpg.Connection[Any]", due: int) -> None:
@@ -68,54 +84,5 @@ async def _fill(connection: "asyncpg.Connection[Any]", due: int) -> None:
     await connection.execute(sql("checkpoint"))
 
 
-async def _timed(
-    connection: "asyncpg.Connection[Any]", statements: tuple[Statement[Any], ...]
-) -> float:
-    transaction = connection.transaction()
-    await transaction.start()
-    try:
-        started = perf_counter()
-        for statement in statements:
-            found = await connection.fetch(statement.sql, *statement.args)
-        took = perf_counter() - started
-    finally:
-        await transaction.rollback()
-    if len(found) != BATCH:
-        raise RuntimeError(f"{len(found)} schedules were claimed instead of {BATCH}")
-    return took
-
-
-async def _buffers(connection: "asyncpg.Connection[Any]", statement: Statement[Any]) -> int:
-    transaction = connection.transaction()
-    await transaction.start()
-    try:
-        explained = await connection.fetchval(
-            f"explain (analyze, buffers, format json) {statement.sql}", *statement.args
-        )
-    finally:
-        await transaction.rollback()
-    plan = json.loads(explained)[0]["Plan"]
-    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
-
-
-async def main() -> None:
-    async with ThrowawayServer() as dsn:
-        async with Forge(Config(database=DatabaseConfig(url=dsn))) as app:
-            await app.migrate()
-        for due in (FEW, DUE):
-            cost = await claim_cost(dsn, due)
-            print(
-                f"{due:>7,} due: a survey and a claim of {BATCH} take {cost.milliseconds:.2f} ms ",
-                end="",
-            )
-            print(f"and {cost.buffers} buffers")
-        for slots, batch in ((10, 10), (100, 100)):
-            rate = await run_all(dsn, DUE, slots=slots, batch=batch)
-            print(
-                f"{DUE:>7,} due on one worker, {slots} slots: {rate:,.0f} runs a second, ", end=""
-            )
-            print(f"all in {DUE / rate:.0f} s")
-
-
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()
