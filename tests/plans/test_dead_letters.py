@@ -1,16 +1,15 @@
 """Plans of a review: what is asked of dead letters costs the same however many there are."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from forge.core.dead_letter import LetterFilter
 from forge.store import dead_letters
-from forge.store.database import Database
 from forge.store.statement import Statement
 from tests.flow.dead_letters.letters import fill
-from tests.plans.crowd import explaining, planned
+from tests.plans.crowd import planned
 
 UNDER_REVIEW = LetterFilter(status="pending_review")
 STATEMENTS: dict[str, Callable[[list[int]], Statement[Any]]] = {
@@ -33,13 +32,6 @@ STATEMENTS: dict[str, Callable[[list[int]], Statement[Any]]] = {
     "audit": lambda ids: dead_letters.audit("requested", ids, "ann", None),
     "outcomes": lambda ids: dead_letters.outcomes(ids),
 }
-
-
-@pytest.fixture
-async def explain(database: Database) -> AsyncIterator[Any]:
-    connection = await explaining(database)
-    yield connection
-    await connection.close()
 
 
 @pytest.mark.parametrize("analyzed", [False, True])

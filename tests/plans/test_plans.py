@@ -1,10 +1,9 @@
 """Plans: the hot statements go by index, and cost the same however many rows there are."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-import asyncpg
 import pytest
 
 from forge.core.lifecycle import Status
@@ -16,7 +15,7 @@ from forge.store.ids import new_id
 from forge.store.jobs import Note
 from forge.store.statement import Statement
 from forge.store.workers import Registration
-from tests.plans.crowd import complete, explaining, fill, planned, run
+from tests.plans.crowd import complete, fill, planned, run
 from tests.store.placing import Psql, claiming, registered
 
 MANY = 20_000
@@ -54,13 +53,6 @@ STATEMENTS: dict[str, Make] = {
         [new_id()], ["{}"], make_wish(TypeDefaults("work"), {}), ["k"]
     ),
 }
-
-
-@pytest.fixture
-async def explain(database: Database) -> AsyncIterator["asyncpg.Connection[Any]"]:
-    connection = await explaining(database)
-    yield connection
-    await connection.close()
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

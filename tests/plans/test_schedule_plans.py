@@ -1,11 +1,10 @@
 """Plans of schedules: claims go by index and cost the same however many are due."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-import asyncpg
 import pytest
 
 from forge.core.lanes import BEGINNING
@@ -16,7 +15,7 @@ from forge.store.jobs import Place
 from forge.store.schedules import Sign
 from forge.store.statement import Statement
 from forge.store.workers import Registration
-from tests.plans.crowd import explaining, planned
+from tests.plans.crowd import planned
 from tests.store.placing import Psql, registered
 
 FEW, MANY = 1_000, 100_000
@@ -55,13 +54,6 @@ STATEMENTS: dict[str, Make] = {
     "get": lambda worker, ids, lanes: schedules.get(ids[0]),
     "list": lambda worker, ids, lanes: schedules.listed(None, None, None, None, 50),
 }
-
-
-@pytest.fixture
-async def explain(database: Database) -> AsyncIterator["asyncpg.Connection[Any]"]:
-    connection = await explaining(database)
-    yield connection
-    await connection.close()
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

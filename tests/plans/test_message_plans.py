@@ -1,10 +1,9 @@
 """Plans: what SQS asks of the database goes by index, however many jobs wait."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-import asyncpg
 import pytest
 
 from forge.core.lanes import BEGINNING
@@ -13,7 +12,7 @@ from forge.store.database import Database
 from forge.store.jobs import Place
 from forge.store.statement import Statement
 from forge.store.workers import Registration
-from tests.plans.crowd import complete, explaining, fill, planned
+from tests.plans.crowd import complete, fill, planned
 from tests.store.placing import Psql, registered
 
 MANY = 20_000
@@ -28,13 +27,6 @@ STATEMENTS: dict[str, Make] = {
     ),
     "standing": lambda worker, ids, lane: messages.standing(ids, 6),
 }
-
-
-@pytest.fixture
-async def explain(database: Database) -> AsyncIterator["asyncpg.Connection[Any]"]:
-    connection = await explaining(database)
-    yield connection
-    await connection.close()
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
