@@ -40,10 +40,12 @@ def connection(database_url: str) -> Iterator[Any]:
 
 @pytest.fixture(scope="module", autouse=True)
 def settings() -> None:
+    import django
     from django.conf import settings
 
     if not settings.configured:
         settings.configure(USE_TZ=True, TIME_ZONE="Asia/Tokyo")
+        django.setup()
 
 
 @pytest.fixture
