@@ -1,17 +1,20 @@
 """What an exception means: its class, its text and its place, as plain text."""
 
 import re
+import sys
 import traceback
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-
-import httpx
+from typing import TYPE_CHECKING
 
 from forge.core.errors import DatabaseUnavailable, InvalidValue
 from forge.core.outcome import Failure
 from forge.core.signals import ClassifiedError
 from forge.places import place_of
 from forge.store.link import PASSING
+
+if TYPE_CHECKING:
+    import httpx
 
 ERROR_CLASSES = ("transient", "retryable", "rate_limited", "non_retryable")
 LONGEST_TRACE = 100_000
@@ -50,15 +53,15 @@ class Classifier:
                 return self._own[kind]
             if "error_class" in vars(kind) and isinstance(error, ClassifiedError):
                 return error.error_class  # it says so itself, and nearer than the app does
-        if isinstance(error, httpx.HTTPStatusError):
-            return _class_of_status(error.response.status_code)
-        if isinstance(error, _PASSING):
+        if (response := _response_of(error)) is not None:
+            return _class_of_status(response.status_code)
+        if isinstance(error, _PASSING) or _is_lost_call(error):
             return "transient"
         return None
 
 
 # What goes away by itself: the network's, the database's, and the clock's.
-_PASSING = (TimeoutError, ConnectionError, httpx.TransportError, DatabaseUnavailable, *PASSING)
+_PASSING = (TimeoutError, ConnectionError, DatabaseUnavailable, *PASSING)
 
 
 def clean(text: str) -> str:
@@ -72,6 +75,29 @@ def _name(error: BaseException) -> str:
     return clean(f"{place}{type(error).__qualname__}")
 
 
+def _response_of(error: BaseException) -> "httpx.Response | None":
+    """Return the answer that was an error of HTTP."""
+    if not _knows_httpx():
+        return None
+    import httpx
+
+    return error.response if isinstance(error, httpx.HTTPStatusError) else None
+
+
+def _is_lost_call(error: BaseException) -> bool:
+    """Whether a call over HTTP was not answered."""
+    if not _knows_httpx():
+        return False
+    import httpx
+
+    return isinstance(error, httpx.TransportError)
+
+
+def _knows_httpx() -> bool:
+    """Whether an error can be one of httpx, which takes long to import for nothing."""
+    return "httpx" in sys.modules
+
+
 def _class_of_status(status: int) -> str | None:
     if status == 429:
         return "rate_limited"
@@ -81,9 +107,9 @@ def _class_of_status(status: int) -> str | None:
 def _retry_after(error: BaseException) -> timedelta | None:
     if isinstance(error, ClassifiedError):
         return error.retry_after
-    if not isinstance(error, httpx.HTTPStatusError):
+    if (response := _response_of(error)) is None:
         return None
-    header = error.response.headers.get("retry-after", "").strip()
+    header = response.headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(header):
         return timedelta(seconds=min(int(header), 365 * 86400))
     try:

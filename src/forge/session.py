@@ -2,17 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-
-import httpx
+from typing import TYPE_CHECKING
 
 from forge.config import Config
 from forge.store.database import Database
 from forge.store.embedded import SharedServer, open_shared
 from forge.store.migrate import migrate
 from forge.telemetry.measured import Measured
-from forge.telemetry.outgoing import MeasuredClient
 from forge.waker import Waker
 from forge.watch import Watcher
+
+if TYPE_CHECKING:
+    import httpx
 
 
 class Session:
@@ -63,9 +64,9 @@ class Session:
         self._watcher = self._watcher or Watcher(database)
         return self._watcher
 
-    def http(self) -> httpx.AsyncClient:
+    def http(self) -> "httpx.AsyncClient":
         """Return the HTTP client that this loop's actions share."""
-        self._http = self._http or MeasuredClient(self._measured.call_meter)
+        self._http = self._http or self._measured.call_meter.client()
         return self._http
 
     def on_close(self, close: Callable[[], Awaitable[None]]) -> None:

@@ -3,9 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
-
 from forge.core.errors import InvalidPayload
 from forge.core.payload import decode
 
@@ -14,6 +11,10 @@ def input_check(name: str, schema: str | None) -> Callable[[Any], None]:
     """Return what refuses inputs that do not fit the schema; it says where, never what is there."""
     if schema is None:
         return lambda value: None
+    # Most processes have the code of what they dispatch, and this takes long to import.
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
     validator = Draft202012Validator(decode(schema))
 
     def check(value: Any) -> None:

@@ -1,8 +1,8 @@
 """What an app measures of itself."""
 
 from forge.store.link import Observer
+from forge.telemetry.call_meter import CallMeter
 from forge.telemetry.metrics import Metrics
-from forge.telemetry.outgoing import CallMeter
 
 
 class Measured:

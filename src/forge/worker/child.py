@@ -14,10 +14,9 @@ import time
 from collections.abc import Awaitable
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-import httpx
 from pydantic import TypeAdapter
 
 from forge.app import Forge
@@ -33,11 +32,14 @@ from forge.store import jobs
 from forge.store.database import Database, Pool
 from forge.store.jobs import Note
 from forge.store.statement import Statement
+from forge.telemetry.call_meter import CallMeter
 from forge.telemetry.metrics import WorkerMetrics
-from forge.telemetry.outgoing import CallMeter, MeasuredClient
 from forge.telemetry.services import measure_services
 from forge.worker.context import JobContext
 from forge.worker.schedule_context import ScheduleContext
+
+if TYPE_CHECKING:
+    import httpx
 
 T = TypeVar("T")
 NOTE_INTERVAL = 0.05
@@ -83,8 +85,8 @@ class InChild:
         self._http: httpx.AsyncClient | None = None
 
     @property
-    def http(self) -> httpx.AsyncClient:
-        self._http = self._http or MeasuredClient(CallMeter(self.metrics))
+    def http(self) -> "httpx.AsyncClient":
+        self._http = self._http or CallMeter(self.metrics).client()
         return self._http
 
     def noted(self, context: JobContext) -> None:
@@ -103,6 +105,10 @@ class InChild:
     async def run(self, statement: Statement[T]) -> T:
         return await self._database.run(statement)
 
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.aclose()
+
 
 def take_note(context: JobContext) -> dict[str, Any] | None:
     """Take what is not written yet, for the worker to write."""
@@ -117,7 +123,7 @@ async def _serve(channel: Channel, order: dict[str, Any]) -> None:
     around = InChild(channel, database, await database.users())
     context = _context(order, around)
     answer = await _answer(order, context, around)
-    await around.http.aclose()
+    await around.close()
     await database.close()
     told = {"note": take_note(context) or {}, "metrics": around.metrics.drain()}
     channel.send(answer | told)

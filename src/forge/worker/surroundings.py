@@ -3,18 +3,19 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Generator
-from typing import Any, TypeVar
-
-import httpx
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from forge.core.errors import InvalidValue
 from forge.store.database import Pool
 from forge.store.jobs import Note
 from forge.store.link import Link
 from forge.store.statement import Statement
-from forge.telemetry.outgoing import CallMeter, MeasuredBlockingClient, MeasuredClient
+from forge.telemetry.call_meter import CallMeter
 from forge.worker.context import JobContext
 from forge.worker.notes import Notes
+
+if TYPE_CHECKING:
+    import httpx
 
 T = TypeVar("T")
 # Signs of life closer together than this say nothing new.
@@ -58,8 +59,8 @@ class InLoop:
         return self._pool
 
     @property
-    def http(self) -> httpx.AsyncClient:
-        self._http = self._http or MeasuredClient(self._meter)
+    def http(self) -> "httpx.AsyncClient":
+        self._http = self._http or self._meter.client()
         return self._http
 
     async def close(self) -> None:
@@ -98,8 +99,8 @@ class InThreads:
         )
 
     @property
-    def http(self) -> httpx.Client:
-        self._http = self._http or MeasuredBlockingClient(self._meter)
+    def http(self) -> "httpx.Client":
+        self._http = self._http or self._meter.blocking_client()
         return self._http
 
     def close(self) -> None:

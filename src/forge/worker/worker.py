@@ -17,7 +17,7 @@ from forge.store.database import Database
 from forge.store.link import Link
 from forge.store.waiting import within
 from forge.store.workers import Beat
-from forge.telemetry.outgoing import CallMeter
+from forge.telemetry.call_meter import CallMeter
 from forge.types import type_rows
 from forge.worker.acker import Acker
 from forge.worker.children import Children
