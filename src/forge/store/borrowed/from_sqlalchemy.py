@@ -12,28 +12,25 @@ from forge.core.errors import DatabaseUnavailable, InvalidValue
 from forge.store.borrowed.kinds import borrow as borrow_any
 from forge.store.borrowed.lender import Lender, closed_connection
 from forge.store.bulk import Copy
-from forge.store.statement import Rows
+from forge.store.statement import Rows, load
 
 T = TypeVar("T")
+Sync = Connection | Session
+Async = AsyncConnection | AsyncSession
 
 
 def borrow(conn: Any) -> Lender | None:
     if isinstance(conn, scoped_session | async_scoped_session):
         conn = conn()
-    if isinstance(conn, Connection | Session):
-        return FromSqlalchemy(conn)
-    if isinstance(conn, AsyncConnection | AsyncSession):
-        return FromAsyncSqlalchemy(conn)
-    return None
+    return FromSqlalchemy(conn) if isinstance(conn, Sync | Async) else None
 
 
 class FromSqlalchemy:
     """Runs statements on the driver's connection, after SQLAlchemy has begun its transaction."""
 
-    waits = False
-
-    def __init__(self, conn: Connection | Session) -> None:
+    def __init__(self, conn: Sync | Async) -> None:
         self._conn = conn
+        self.waits = isinstance(conn, Async)
 
     async def fetch(self, sql: str, args: Sequence[Any]) -> Rows:
         return await self._lend(lambda lender: lender.fetch(sql, args))
@@ -42,41 +39,24 @@ class FromSqlalchemy:
         return await self._lend(lambda lender: lender.copy(copy))
 
     async def _lend(self, use: Callable[[Lender], Coroutine[Any, Any, T]]) -> T:
-        lender = _lender_of(self._conn)
+        lender = await self._do(_lender_of)
         try:
-            # A driver with a loop is met here only inside AsyncSession.run_sync.
-            return await_only(use(lender)) if lender.waits else await use(lender)
+            # A driver with a loop is met without one only inside AsyncSession.run_sync.
+            is_inside = lender.waits and not self.waits
+            return await_only(use(lender)) if is_inside else await use(lender)
         except DatabaseUnavailable:
-            _invalidate(self._conn)
+            await self._do(_invalidate)
             raise
 
-
-class FromAsyncSqlalchemy:
-    """The same, awaited."""
-
-    waits = True
-
-    def __init__(self, conn: AsyncConnection | AsyncSession) -> None:
-        self._conn = conn
-
-    async def fetch(self, sql: str, args: Sequence[Any]) -> Rows:
-        return await self._lend(lambda lender: lender.fetch(sql, args))
-
-    async def copy(self, copy: Copy) -> int:
-        return await self._lend(lambda lender: lender.copy(copy))
-
-    async def _lend(self, use: Callable[[Lender], Coroutine[Any, Any, T]]) -> T:
+    async def _do(self, act: Callable[[Sync], T]) -> T:
+        if isinstance(self._conn, Sync):
+            return act(self._conn)
         if isinstance(self._conn, AsyncConnection) and self._conn.closed:
             raise closed_connection()
-        lender = await self._conn.run_sync(_lender_of)
-        try:
-            return await use(lender)
-        except DatabaseUnavailable:
-            await self._conn.run_sync(_invalidate)
-            raise
+        return await self._conn.run_sync(act)
 
 
-def _lender_of(conn: Connection | Session) -> Lender:
+def _lender_of(conn: Sync) -> Lender:
     """Return the lender for the driver's own connection, inside SQLAlchemy's transaction."""
     connection = _connection_of(conn)
     if connection.closed or connection.invalidated:
@@ -84,15 +64,15 @@ def _lender_of(conn: Connection | Session) -> Lender:
     # SQLAlchemy commits only what it began itself, and begins with the first statement it sees;
     # on asyncpg even an explicit begin() waits for that.
     if not (connection.in_transaction() and _driver_began(connection)):
-        connection.exec_driver_sql("select 1")
+        connection.exec_driver_sql(load("transaction/begin"))
     return _driver_lender(connection)
 
 
-def _connection_of(conn: Connection | Session) -> Connection:
+def _connection_of(conn: Sync) -> Connection:
     return conn.connection() if isinstance(conn, Session) else conn
 
 
-def _invalidate(conn: Connection | Session) -> None:
+def _invalidate(conn: Sync) -> None:
     """Let SQLAlchemy know what it did not see: its own rollback would fail on a lost connection."""
     _connection_of(conn).invalidate()
 
