@@ -19,7 +19,7 @@ from forge.config import Config
 from forge.core.errors import ForgeError, InvalidValue
 from forge.core.event import Events
 from forge.core.record import JobRecord
-from forge.core.wish import Options
+from forge.core.wish import Options, check_uuid
 from forge.dead_letters import DeadLetters
 from forge.dispatch import JobType
 from forge.handle import JobHandle
@@ -202,16 +202,17 @@ class Forge(Calls, Recurring, Requesting, Measured):
             yield connection
         session.wake(MANY)
 
-    async def get(self, job_id: UUID) -> JobRecord:
+    async def get(self, job_id: UUID | str) -> JobRecord:
         """Return a job as it stands now."""
-        found = await (await self._session_here().database()).run(jobs.get([job_id]))
+        wanted = jobs.get([check_uuid(job_id)])
+        found = await (await self._session_here().database()).run(wanted)
         if not found:
             raise ForgeError(f"there is no job {job_id}; it may have been deleted or pruned")
         return JobRecord.from_row(found[0])
 
-    def handle(self, job_id: UUID) -> JobHandle:
+    def handle(self, job_id: UUID | str) -> JobHandle:
         """Return the handle of a job that was dispatched earlier."""
-        return JobHandle(self, job_id)
+        return JobHandle(self, check_uuid(job_id))
 
     @property
     def dead_letters(self) -> DeadLetters:

@@ -1,11 +1,11 @@
 """The verbs of an app that ask a worker to move a job."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 from forge.core.wish import Options
-from forge.requests import CANCEL, DELETE, REQUESTS, RESCHEDULE, RUN_NOW
+from forge.requests import Asked, cancelling, deleting, rescheduling, running_now
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -18,25 +18,25 @@ class Requesting:
     """Whoever may not move jobs asks for it by dispatching one of the built-in types."""
 
     async def cancel(
-        self, job_id: UUID, *, reason: str | None = None, **options: "Unpack[Options]"
+        self, job_id: UUID | str, *, reason: str | None = None, **options: "Unpack[Options]"
     ) -> "JobHandle":
         """Ask a worker to cancel a job, wherever it stands."""
-        return await _ask(self, CANCEL, options, job_id=str(job_id), reason=reason)
+        return await _ask(self, cancelling(job_id, reason), options)
 
-    async def delete(self, job_id: UUID, **options: "Unpack[Options]") -> "JobHandle":
+    async def delete(self, job_id: UUID | str, **options: "Unpack[Options]") -> "JobHandle":
         """Ask a worker to give up, cancel or erase a job, according to where it stands."""
-        return await _ask(self, DELETE, options, job_id=str(job_id))
+        return await _ask(self, deleting(job_id), options)
 
-    async def run_now(self, job_id: UUID, **options: "Unpack[Options]") -> "JobHandle":
+    async def run_now(self, job_id: UUID | str, **options: "Unpack[Options]") -> "JobHandle":
         """Ask a worker to make a waiting job due at once."""
-        return await _ask(self, RUN_NOW, options, job_id=str(job_id))
+        return await _ask(self, running_now(job_id), options)
 
     async def reschedule(
-        self, job_id: UUID, at: datetime, **options: "Unpack[Options]"
+        self, job_id: UUID | str, at: datetime, **options: "Unpack[Options]"
     ) -> "JobHandle":
         """Ask a worker to move a waiting job to another time."""
-        return await _ask(self, RESCHEDULE, options, job_id=str(job_id), at=at.isoformat())
+        return await _ask(self, rescheduling(job_id, at), options)
 
 
-async def _ask(app: Requesting, name: str, options: Options, **input: Any) -> "JobHandle":
-    return await cast("Forge", app).dispatch(REQUESTS[name], input, **options)
+async def _ask(app: Requesting, asked: Asked, options: Options) -> "JobHandle":
+    return await cast("Forge", app).dispatch(*asked, **options)

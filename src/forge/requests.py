@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from forge.core.lifecycle import FINAL, OWNED, Status
 from forge.core.signals import NonRetryable
+from forge.core.wish import check_moment, check_uuid
 from forge.dead_letters.reprocessing import REPROCESS, reprocess
 from forge.registry import JobDefinition
 from forge.signature import Handler
@@ -22,6 +23,8 @@ DELETE = "forge.delete"
 RUN_NOW = "forge.run_now"
 RESCHEDULE = "forge.reschedule"
 CANARY = "forge.canary"
+# The built-in type to dispatch, and its input.
+Asked = tuple[JobDefinition[Any, Any], dict[str, Any]]
 # Every worker serves this queue, whatever others it was told to serve.
 QUEUE = "forge"
 
@@ -119,6 +122,27 @@ async def _report(
         await ctx.run(audit.add(event, actor, ctx.tenant_id, job_id, input.reason))
     await ctx.run(send(CHANGES, " ".join(job_id.hex for job_id in done)))
     return {"job_id": str(input.job_id), "done": what}
+
+
+def cancelling(job_id: UUID | str, reason: str | None) -> Asked:
+    """Return what asks a worker to cancel a job."""
+    return REQUESTS[CANCEL], {"job_id": str(check_uuid(job_id)), "reason": reason}
+
+
+def deleting(job_id: UUID | str) -> Asked:
+    """Return what asks a worker to delete a job."""
+    return REQUESTS[DELETE], {"job_id": str(check_uuid(job_id))}
+
+
+def running_now(job_id: UUID | str) -> Asked:
+    """Return what asks a worker to make a job due."""
+    return REQUESTS[RUN_NOW], {"job_id": str(check_uuid(job_id))}
+
+
+def rescheduling(job_id: UUID | str, at: datetime) -> Asked:
+    """Return what asks a worker to move a job to another time."""
+    moment = check_moment(at, "at").isoformat()
+    return REQUESTS[RESCHEDULE], {"job_id": str(check_uuid(job_id)), "at": moment}
 
 
 def canary_for(crew: str) -> JobDefinition[Any, Any]:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from forge.core.record import JobRecord
-from forge.core.wish import Options
+from forge.core.wish import Options, check_uuid
 from forge.handle import JobHandle
 from forge.loop_app import LoopApp
 from forge.registry import JobDefinition
-from forge.requests import CANCEL, DELETE, REQUESTS, RESCHEDULE, RUN_NOW
+from forge.requests import cancelling, deleting, rescheduling, running_now
 from forge.schedules.sync import SyncSchedules
 from forge.store.borrowed import without_loop
 from forge.store.borrowed.from_loop import FromLoop
@@ -70,36 +70,37 @@ class SyncForge:
             self._elsewhere.wake_later()
         return count
 
-    def get(self, job_id: UUID) -> JobRecord:
+    def get(self, job_id: UUID | str) -> JobRecord:
         """Return a job as it stands now."""
         return self._elsewhere.wait(lambda app: app.get(job_id))
 
-    def handle(self, job_id: UUID) -> "SyncHandle":
+    def handle(self, job_id: UUID | str) -> "SyncHandle":
         """Return the handle of a job that was dispatched earlier."""
-        return SyncHandle(self, job_id)
+        return SyncHandle(self, check_uuid(job_id))
 
-    def cancel(self, job_id: UUID, *, reason: str | None = None, **options: Any) -> "SyncHandle":
+    def cancel(
+        self, job_id: UUID | str, *, reason: str | None = None, **options: "Unpack[Options]"
+    ) -> "SyncHandle":
         """Ask a worker to cancel a job, wherever it stands."""
-        return self._request(CANCEL, options, job_id=str(job_id), reason=reason)
+        return self.dispatch(*cancelling(job_id, reason), **options)
 
-    def delete(self, job_id: UUID, **options: Any) -> "SyncHandle":
+    def delete(self, job_id: UUID | str, **options: "Unpack[Options]") -> "SyncHandle":
         """Ask a worker to give up, cancel or erase a job, according to where it stands."""
-        return self._request(DELETE, options, job_id=str(job_id))
+        return self.dispatch(*deleting(job_id), **options)
 
-    def run_now(self, job_id: UUID, **options: Any) -> "SyncHandle":
+    def run_now(self, job_id: UUID | str, **options: "Unpack[Options]") -> "SyncHandle":
         """Ask a worker to make a waiting job due at once."""
-        return self._request(RUN_NOW, options, job_id=str(job_id))
+        return self.dispatch(*running_now(job_id), **options)
 
-    def reschedule(self, job_id: UUID, at: datetime, **options: Any) -> "SyncHandle":
+    def reschedule(
+        self, job_id: UUID | str, at: datetime, **options: "Unpack[Options]"
+    ) -> "SyncHandle":
         """Ask a worker to move a waiting job to another time."""
-        return self._request(RESCHEDULE, options, job_id=str(job_id), at=at.isoformat())
+        return self.dispatch(*rescheduling(job_id, at), **options)
 
     def close(self) -> None:
         """Let go of connections; the next call opens them anew."""
         self._elsewhere.close()
-
-    def _request(self, name: str, options: dict[str, Any], **input: Any) -> "SyncHandle":
-        return self.dispatch(REQUESTS[name], input, **options)
 
 
 class SyncHandle:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypedDict
 from uuid import UUID
 
-from forge.core.duration import LONGEST, parse_duration
+from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue
 from forge.core.job import Priority
 from forge.core.payload import encode
@@ -162,8 +162,13 @@ def check_tenant(value: object) -> int | None:
 
 
 def parse_uuid(value: object, what: str) -> UUID | None:
+    """Read an id where one is given, or say what is wrong with it."""
+    return None if value is None else check_uuid(value, what)
+
+
+def check_uuid(value: object, what: str = "job_id") -> UUID:
     """Read an id, or say what is wrong with it."""
-    if value is None or isinstance(value, UUID):
+    if isinstance(value, UUID):
         return value
     try:
         return UUID(str(value))
@@ -171,19 +176,25 @@ def parse_uuid(value: object, what: str) -> UUID | None:
         raise InvalidValue(f"{what} must be a UUID, not {value!r}") from None
 
 
+def check_moment(value: object, what: str) -> datetime:
+    """Refuse what is not a point in time at which something could run."""
+    if not isinstance(value, datetime):
+        raise InvalidValue(
+            f"{what} must be a datetime, not {value!r}; use datetime.now(timezone.utc) + "
+            "timedelta(…)"
+        )
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise InvalidValue(f"{what} {value} has no time zone; use datetime.now(timezone.utc)")
+    if not 1970 <= value.year <= 9000:
+        raise InvalidValue(f"{what} {value} is not a time to run at; use a year from 1970 to 9000")
+    return value
+
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def _moment(value: object, what: str) -> datetime | None:
-    if value is None:
-        return None
-    if not isinstance(value, datetime):
-        raise InvalidValue(f"{what} must be a datetime, not {value!r}; for a span use delay=")
-    if value.tzinfo is None or value.utcoffset() is None:
-        raise InvalidValue(f"{what} {value} has no time zone; use datetime.now(timezone.utc)")
-    if not 1970 <= value.year <= 9000:
-        raise InvalidValue(f"{what} {value} is not a time to run at; longest delay is {LONGEST}")
-    return value
+    return None if value is None else check_moment(value, what)
 
 
 def _json(value: object, what: str) -> str | None:
