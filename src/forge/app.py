@@ -79,22 +79,32 @@ class Forge(Calls, Recurring, Requesting, Measured):
     def register(self, *definitions: JobDefinition[Any, Any] | CallDefinition[Any, Any]) -> None:
         """Make these jobs, schedules, mutations and actions this app's own."""
         for definition in definitions:
-            if isinstance(definition, CallDefinition):
-                self._register_call(definition)
-                continue
-            if isinstance(definition, ScheduleDefinition):
-                self._register_schedule(definition)
-                continue
-            known = self.definitions.get(definition.name)
-            if known is not None and known is not definition:
-                raise InvalidValue(
-                    f"there are two jobs named {definition.name!r}; give one another name with "
-                    "@forge.job(name=…)"
-                )
-            if definition.name.startswith("forge."):
-                raise InvalidValue(f"{definition.name!r}: names in forge.* are Forge's own")
-            definition.app = self
-            self.definitions[definition.name] = definition
+            match definition:
+                case CallDefinition():
+                    self._register_call(definition)
+                case ScheduleDefinition():
+                    self._register_schedule(definition)
+                case JobDefinition():
+                    self._register_job(definition)
+                case _:
+                    raise InvalidValue(
+                        "app.register takes what @forge.job and its like have made, not "
+                        f"{definition!r}; decorate it first"
+                    )
+
+    def _register_job(self, definition: JobDefinition[Any, Any]) -> None:
+        known = self.definitions.get(definition.name)
+        if known is not None and known is not definition:
+            raise InvalidValue(
+                f"there are two jobs named {definition.name!r}; give one another name with "
+                "@forge.job(name=…)"
+            )
+        if definition.name.startswith("forge."):
+            raise InvalidValue(
+                f"{definition.name!r}: names in forge.* are Forge's own; choose another"
+            )
+        definition.app = self
+        self.definitions[definition.name] = definition
 
     @property
     def job(self) -> "MakesJobs":
@@ -108,7 +118,7 @@ class Forge(Calls, Recurring, Requesting, Measured):
         return lambda handler: self._registered(make(handler))
 
     def _registered(self, definition: JobDefinition[Any, Any]) -> JobDefinition[Any, Any]:
-        self.register(definition)
+        self._register_job(definition)
         return definition
 
     def middleware(self, wrap: Middleware) -> Middleware:

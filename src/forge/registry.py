@@ -1,7 +1,7 @@
 """`@job` and what it makes: definitions by name."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -16,7 +16,16 @@ from forge.core.rules import CATEGORIES as CATEGORIES
 from forge.core.rules import ENVELOPE, VERSION, check_category
 from forge.core.sensitive import check_allowed
 from forge.core.wish import Isolation, TypeDefaults, check_name, parse_priority
-from forge.signature import Handler, adapter_of, hint_of, misfit
+from forge.signature import (
+    BY_PLACE,
+    Handler,
+    adapter_of,
+    attributes_of,
+    check_attributes,
+    check_function,
+    hint_of,
+    misfit,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -56,23 +65,25 @@ class JobDefinition(Generic[In, Out]):
         dead_letter: bool = True,
         isolation: Isolation = "none",
     ) -> None:
+        check_function(handler, "job")
         self.handler = handler
-        self.name = check_name(name or handler.__name__, what="the name of a job")
+        given = handler.__name__ if name is None else name
+        self.name = check_name(given, what="the name of a job")
         self.timeout = parse_duration(timeout, what=f"{self.name}: timeout")
         self._input = f"the input of {self.name}"
         self.timeout_seconds = self.timeout.total_seconds()
-        self.retry = retry
-        self.dead_letter = dead_letter
+        self.retry = _check_retry(retry, self.name)
+        self.dead_letter = _check_flag(dead_letter, f"{self.name}: dead_letter")
         self.kind = _kind(handler, isolation, self.name)
         self.app: Forge | None = None
         self.defaults = TypeDefaults(
             name=self.name,
             queue=check_name(queue, what="queue"),
             priority=parse_priority(priority),
-            max_attempts=_attempts(self.name, max_attempts, retry, category),
+            max_attempts=_attempts(self.name, max_attempts, self.retry, category),
             worker_capability=_capability(worker_capability),
             category=check_category(category),
-            requires=tuple(check_name(field, what="requires") for field in requires),
+            requires=_references(requires, self.name),
             idempotent=check_idempotent(idempotent),
             allow_sensitive=check_allowed(allow_sensitive, self.name),
         )
@@ -80,7 +91,7 @@ class JobDefinition(Generic[In, Out]):
         self.input_adapter = adapter_of(self.input_type, self.name)
         self.output_adapter = adapter_of(self.output_type, self.name)
         self.__doc__ = handler.__doc__
-        self.__name__ = getattr(handler, "__name__", self.name)
+        self.__name__ = handler.__name__
         self.__module__ = handler.__module__
         self.__qualname__ = handler.__qualname__
 
@@ -157,16 +168,14 @@ def _job(handler: Handler | None = None, /, **attributes: Any) -> Any:
     """
     if handler is not None:
         return JobDefinition(handler)
-    if unknown := attributes.keys() - _ATTRIBUTES:
-        allowed = ", ".join(sorted(_ATTRIBUTES))
-        raise InvalidValue(f"@forge.job has no attribute {min(unknown)!r}; it takes {allowed}")
+    check_attributes("job", attributes, _ATTRIBUTES)
     return lambda handler: JobDefinition(handler, **attributes)
 
 
 job: "MakesJobs" = _job
 
 _FORBIDDEN = {"extra_forbidden", "unexpected_keyword_argument"}
-_ATTRIBUTES = set(inspect.signature(JobDefinition.__init__).parameters) - {"self", "handler"}
+_ATTRIBUTES = attributes_of(JobDefinition)
 
 
 def _attempts(
@@ -182,9 +191,28 @@ def _attempts(
     return CATEGORY_ATTEMPTS if category else DEFAULT_ATTEMPTS
 
 
+def _check_retry(value: Retry | None, name: str) -> Retry | None:
+    if value is None or isinstance(value, Retry):
+        return value
+    raise InvalidValue(
+        f"{name}: retry must be a Retry, such as Retry(max_attempts=5), not {value!r}"
+    )
+
+
+def _check_flag(value: bool, what: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise InvalidValue(f"{what} must be True or False, not {value!r}")
+
+
+def _references(value: Sequence[str], name: str) -> tuple[str, ...]:
+    # Text is a sequence too, of its letters.
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidValue(f"{name}: requires must be a list; write [{value!r}]")
+    return tuple(check_name(field, what="requires") for field in value)
+
+
 def _kind(handler: Handler, isolation: str, name: str) -> Kind:
-    if not callable(handler):
-        raise InvalidValue(f"@forge.job decorates a function, not {handler!r}")
     if isolation not in ("none", "process"):
         raise InvalidValue(f'{name}: isolation must be "none" or "process", not {isolation!r}')
     if isolation == "process":
@@ -197,11 +225,11 @@ def _capability(value: str | None) -> str | None:
 
 
 def _signature(handler: Handler, name: str) -> tuple[bool, Any, Any]:
-    parameters = list(inspect.signature(handler).parameters.values())
-    if not 1 <= len(parameters) <= 2:
-        raise InvalidValue(
-            f"{name}: a job takes (ctx, input) or (ctx), not {len(parameters)} arguments"
-        )
+    signature = inspect.signature(handler)
+    parameters = list(signature.parameters.values())
+    is_called_so = all(parameter.kind in BY_PLACE for parameter in parameters)
+    if not (is_called_so and 1 <= len(parameters) <= 2):
+        raise InvalidValue(f"{name}: a job takes (ctx, input) or (ctx), not {signature}")
     takes_input = len(parameters) == 2
     input_type = hint_of(handler, parameters[1].name, name) if takes_input else None
     return takes_input, input_type, hint_of(handler, "return", name)

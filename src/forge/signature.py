@@ -1,6 +1,8 @@
 """What a handler takes and gives, read from its annotations."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
+from inspect import Parameter
 from types import SimpleNamespace
 from typing import Any, get_type_hints
 
@@ -11,6 +13,32 @@ from forge.core.errors import Fault, InvalidPayload, InvalidValue
 from forge.core.typed_dict import readable
 
 Handler = Callable[..., Any]
+BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def check_function(handler: object, kind: str) -> None:
+    """Refuse what a decorator cannot make a job, a mutation or an action of."""
+    if not inspect.isroutine(handler):
+        hint = f"; write @forge.{kind}(name={handler!r})" if isinstance(handler, str) else ""
+        raise InvalidValue(f"@forge.{kind} decorates a function, not {handler!r}{hint}")
+    if inspect.isgeneratorfunction(handler) or inspect.isasyncgenfunction(handler):
+        name = handler.__name__
+        raise InvalidValue(
+            f"{name}: a {kind} returns its output and cannot yield it; return a list"
+        )
+
+
+def attributes_of(definition: type) -> list[str]:
+    """Return what a definition takes beside its handler."""
+    return list(inspect.signature(definition.__init__).parameters)[2:]  # type: ignore[misc]
+
+
+def check_attributes(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse attributes that a decorator does not have."""
+    if unknown := set(given) - set(known):
+        raise InvalidValue(
+            f"@forge.{kind} has no attribute {min(unknown)!r}; it takes {', '.join(known)}"
+        )
 
 
 def hint_of(handler: Handler, parameter: str, name: str) -> Any:

@@ -1,6 +1,5 @@
 """`@mutation` and `@action`: decorators as they are, or with attributes."""
 
-import inspect
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
@@ -11,8 +10,7 @@ from forge.calls.definition import (
     MutationDefinition,
     RoleName,
 )
-from forge.core.errors import InvalidValue
-from forge.signature import Handler
+from forge.signature import Handler, attributes_of, check_attributes
 from forge.store.transaction import Isolation
 
 P = ParamSpec("P")
@@ -90,12 +88,7 @@ def made(
     then: Callable[[CallDefinition[Any, Any]], None] = lambda made: None,
 ) -> Any:
     """Make a definition of the handler, or a decorator that will, and do what is to be done."""
-    known = list(inspect.signature(definition.__init__).parameters)[2:]
-    if unknown := attributes.keys() - set(known):
-        raise InvalidValue(
-            f"@forge.{definition.kind} has no attribute {min(unknown)!r}; it takes "
-            f"{', '.join(known)}"
-        )
+    check_attributes(definition.kind, attributes, attributes_of(definition))
 
     def make(handler: Handler) -> CallDefinition[Any, Any]:
         new = definition(handler, **attributes)

@@ -13,7 +13,7 @@ from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue, NotRegistered
 from forge.core.payload import HARD_LIMIT, encode
 from forge.core.wish import check_name
-from forge.signature import Handler, adapter_of, hint_of, misfit
+from forge.signature import Handler, adapter_of, check_function, hint_of, misfit
 from forge.store.transaction import ISOLATIONS, Isolation
 
 if TYPE_CHECKING:
@@ -119,8 +119,7 @@ class ActionDefinition(CallDefinition[P, Out]):
 
 
 def _check_handler(handler: Handler, kind: str) -> None:
-    if not callable(handler):
-        raise InvalidValue(f"@forge.{kind} decorates a function, not {handler!r}")
+    check_function(handler, kind)
     if not inspect.iscoroutinefunction(handler):
         name = getattr(handler, "__name__", handler)
         raise InvalidValue(

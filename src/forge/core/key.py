@@ -1,5 +1,6 @@
 """Idempotency keys: where a job's key comes from when the caller gives none."""
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -8,6 +9,7 @@ from forge.core.errors import InvalidValue
 from forge.core.wish import LONGEST_NAME, TypeDefaults, check_name
 
 BY_INPUT = "input"
+_PATH = re.compile(r"input(\.[^.]+)*")
 # What other processes know of a type whose own code makes its keys.
 BY_FUNCTION = "function"
 
@@ -20,7 +22,7 @@ def check_idempotent(value: object) -> str | Callable[[Any], str] | None:
         return BY_INPUT
     if callable(value):
         return value
-    if isinstance(value, str) and (value == BY_INPUT or value.startswith("input.")):
+    if isinstance(value, str) and _PATH.fullmatch(value):
         return value
     raise InvalidValue(
         f'idempotent must be True, False, a path such as "input.payment_id" or a function of the '

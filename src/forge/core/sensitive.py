@@ -37,7 +37,7 @@ def sensitive_faults(payload: Any, allowed: Sequence[str] = ()) -> list[Fault]:
 
 def check_allowed(allowed: Iterable[str], name: str) -> tuple[str, ...]:
     """Read the `allow_sensitive` of a job type: names of keys, or paths such as "$.body.text"."""
-    if isinstance(allowed, str):
+    if isinstance(allowed, str) or not isinstance(allowed, Iterable):
         raise InvalidValue(f"{name}: allow_sensitive must be a list; write [{allowed!r}]")
     entries = tuple(allowed)
     for entry in entries:

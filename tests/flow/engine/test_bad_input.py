@@ -128,7 +128,7 @@ async def test_an_unknown_option_is_told_those_that_there_are(app: Forge) -> Non
 
 def test_an_unknown_attribute_of_a_job_is_told_those_that_there_are(app: Forge) -> None:
     with pytest.raises(
-        InvalidValue, match="no attribute 'retries'; it takes allow_sensitive, category"
+        InvalidValue, match="no attribute 'retries'; it takes name, timeout, priority, max_attempts"
     ):
 
         @app.job(retries=3)

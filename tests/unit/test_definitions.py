@@ -1,0 +1,118 @@
+"""Definitions: what cannot be meant is refused where it is written, with what is allowed."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import forge
+from forge import Config, Forge, InvalidValue, Retry
+
+
+async def good(ctx: Any, input: dict[str, Any]) -> None: ...
+
+
+ATTRIBUTES: list[tuple[dict[str, Any], str]] = [
+    ({"name": ""}, "must be text that is not empty"),
+    ({"name": 5}, "must be text that is not empty"),
+    ({"name": "x" * 256}, "at most 255 characters"),
+    ({"timeout": 30}, 'such as "30s"'),
+    ({"timeout": "1.5h"}, 'such as "30s"'),
+    ({"timeout": "0s"}, "more than zero"),
+    ({"timeout": None}, 'such as "30s"'),
+    ({"priority": "urgent"}, r'one of "critical" \(100\)'),
+    ({"priority": 60}, r'one of "critical" \(100\)'),
+    ({"priority": True}, r'one of "critical" \(100\)'),
+    ({"max_attempts": 0}, "a whole number of 1 or more"),
+    ({"max_attempts": "3"}, "a whole number of 1 or more"),
+    ({"retry": 5}, r"good: retry must be a Retry, such as Retry\(max_attempts=5\), not 5"),
+    ({"retry": "exponential"}, "good: retry must be a Retry"),
+    ({"worker_capability": ""}, "worker_capability must be text"),
+    ({"worker_capability": ["gpu"]}, "worker_capability must be text"),
+    ({"queue": None}, "queue must be text"),
+    ({"idempotent": "payment_id"}, r'a path such as "input\.payment_id"'),
+    ({"idempotent": "input."}, r'a path such as "input\.payment_id"'),
+    ({"idempotent": "input..a"}, r'a path such as "input\.payment_id"'),
+    ({"idempotent": 5}, r'a path such as "input\.payment_id"'),
+    ({"category": "mail"}, "category must be one of ingestion, sync"),
+    ({"requires": "user_id"}, r"good: requires must be a list; write \['user_id'\]"),
+    ({"requires": None}, "good: requires must be a list"),
+    ({"requires": [5]}, "requires must be text"),
+    ({"allow_sensitive": "token"}, r"allow_sensitive must be a list; write \['token'\]"),
+    ({"allow_sensitive": None}, "allow_sensitive must be a list"),
+    ({"dead_letter": "no"}, "good: dead_letter must be True or False, not 'no'"),
+    ({"dead_letter": 0}, "good: dead_letter must be True or False"),
+    ({"isolation": "thread"}, 'isolation must be "none" or "process"'),
+]
+
+
+@pytest.mark.parametrize(("attributes", "says"), ATTRIBUTES, ids=lambda value: repr(value)[:50])
+def test_an_attribute_that_makes_no_sense_is_refused(attributes: Any, says: str) -> None:
+    with pytest.raises(InvalidValue, match=says):
+        forge.job(**attributes)(good)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [{"max_attempts": "3"}, {"backoff": "quick"}, {"max_backoff": 5}, {"max_backoff": "0s"}],
+)
+def test_a_retry_that_makes_no_sense_is_refused(attributes: Any) -> None:
+    with pytest.raises(InvalidValue, match=next(iter(attributes))):
+        Retry(**attributes)
+
+
+async def with_a_keyword(ctx: Any, *, input: dict[str, Any]) -> None: ...
+
+
+async def with_any_number(ctx: Any, *inputs: Any) -> None: ...
+
+
+async def with_three(ctx: Any, input: dict[str, Any], more: int = 0) -> None: ...
+
+
+async def with_none() -> None: ...
+
+
+@pytest.mark.parametrize("handler", [with_a_keyword, with_any_number, with_three, with_none])
+def test_a_handler_that_cannot_be_called_is_refused(handler: Callable[..., Any]) -> None:
+    with pytest.raises(InvalidValue, match=r"a job takes \(ctx, input\) or \(ctx\), not \("):
+        forge.job(handler)
+
+
+def yielding(ctx: Any) -> Any:
+    yield 1
+
+
+async def yielding_later(ctx: Any) -> Any:
+    yield 1
+
+
+@pytest.mark.parametrize("handler", [yielding, yielding_later])
+def test_a_generator_is_refused(handler: Callable[..., Any]) -> None:
+    with pytest.raises(InvalidValue, match="cannot yield it; return a list"):
+        forge.job(handler)
+
+
+class Callback:
+    async def __call__(self, ctx: Any) -> None: ...
+
+
+@pytest.mark.parametrize("thing", [5, dict, functools.partial(good), Callback()])
+def test_what_is_no_function_is_refused(thing: Any) -> None:
+    with pytest.raises(InvalidValue, match=r"@forge\.job decorates a function, not"):
+        forge.job(thing)
+
+
+def test_a_name_in_the_place_of_the_function_is_told_where_it_belongs() -> None:
+    for decorate in (forge.job, Forge(Config()).job):
+        with pytest.raises(InvalidValue, match=r"write @forge\.job\(name='export'\)"):
+            decorate("export")  # type: ignore[call-overload]
+
+
+def test_a_function_that_is_not_decorated_cannot_be_registered() -> None:
+    app = Forge(Config())
+
+    with pytest.raises(InvalidValue, match="decorate it first"):
+        app.register(good)  # type: ignore[arg-type]
+    assert app.definitions == {}
