@@ -3,7 +3,8 @@
 import inspect
 import re
 from dataclasses import fields
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_overloads
 
 import click
 import pytest
@@ -18,12 +19,15 @@ from forge import (
     MutationContext,
     MutationDefinition,
 )
+from forge.calls.decorator import MakesActions, MakesMutations
 from forge.cli.main import forge as command_line
 from forge.config_server import JwtConfig, TokenConfig
 from forge.core.errors import ForgeError
 from forge.core.wish import Options
+from forge.decorator import MakesJobs
 from forge.registry import CATEGORIES, JobDefinition
 from forge.schedules.app_schedules import Schedules
+from forge.schedules.definition import ScheduleAttributes
 from forge.schedules.verbs import Options as EnsureOptions
 from forge.store.statement import load
 from tests.surface.pages import CHECKOUT
@@ -42,6 +46,28 @@ def test_the_job_attributes_are_those_of_the_decorator() -> None:
         parameter.name: f"`{parameter.default!r}`" for parameter in parameters
     }
     assert all(f"`{category}`" in rows_by_name(rows)["category"][2] for category in CATEGORIES)
+
+
+@pytest.mark.parametrize(
+    ("decorator", "definition"),
+    [
+        (MakesJobs, JobDefinition),
+        (MakesMutations, MutationDefinition),
+        (MakesActions, ActionDefinition),
+    ],
+)
+def test_a_decorator_is_typed_with_the_attributes_of_its_definition(
+    decorator: type, definition: type
+) -> None:
+    taken = list(inspect.signature(definition).parameters.values())[1:]
+
+    # A protocol has no implementation, by which they would be found: only their names.
+    call: Any = SimpleNamespace(
+        __module__=decorator.__module__, __qualname__=f"{decorator.__name__}.__call__"
+    )
+    *_, with_attributes = get_overloads(call)
+
+    assert list(inspect.signature(with_attributes).parameters.values())[1:] == taken
 
 
 def test_the_context_has_what_the_page_says() -> None:
@@ -136,7 +162,10 @@ def test_every_column_of_a_job_stands_there() -> None:
 def test_the_attributes_of_schedules_are_those_of_the_decorators() -> None:
     by_type = inspect.signature(forge.schedule).parameters
     by_clock = inspect.signature(forge.cron).parameters
+    makers = (JobDefinition, forge.ScheduleDefinition)
+    known = {n: p for made in makers for n, p in inspect.signature(made).parameters.items()}
     expected = {n: p for n, p in {**by_clock, **by_type}.items() if p.kind is p.KEYWORD_ONLY}
+    expected |= {name: known[name] for name in ScheduleAttributes.__annotations__}
 
     rows = table("schedules.md", "attribute")
 

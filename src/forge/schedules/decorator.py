@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from forge.core.errors import InvalidValue
-from forge.core.retry import Retry
-from forge.core.wish import Isolation
-from forge.schedules.definition import Next, ScheduleDefinition
-from forge.signature import Handler
+from forge.schedules.definition import Next, ScheduleAttributes, ScheduleDefinition
+from forge.signature import check_attributes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 In = TypeVar("In")
 
@@ -35,13 +36,7 @@ def schedule(
     /,
     *,
     every: str | timedelta | None = None,
-    missed: str = "once",
-    jitter: str | timedelta | None = None,
-    timeout: str | timedelta = "1h",
-    priority: str | int = "normal",
-    worker_capability: str | None = None,
-    retry: Retry | None = None,
-    isolation: Isolation = "none",
+    **attributes: "Unpack[ScheduleAttributes]",
 ) -> Decorates:
     """Make a function the handler of all schedules of a type; it returns when to run next.
 
@@ -51,19 +46,10 @@ def schedule(
     >>> fetch_feed
     <forge.schedule fetch_feed>
     """
+    check_attributes("schedule", attributes, ["every", *ScheduleAttributes.__annotations__])
     if not isinstance(type, str):
         raise InvalidValue('write @forge.schedule("fetch_feed"), with the type of the schedules')
-    return _making(
-        type=type,
-        every=every,
-        missed=missed,
-        jitter=jitter,
-        timeout=timeout,
-        priority=priority,
-        worker_capability=worker_capability,
-        retry=retry,
-        isolation=isolation,
-    )
+    return lambda handler: ScheduleDefinition(handler, type=type, every=every, **attributes)
 
 
 def cron(
@@ -72,13 +58,7 @@ def cron(
     *,
     tz: str = "UTC",
     type: str | None = None,
-    missed: str = "once",
-    jitter: str | timedelta | None = None,
-    timeout: str | timedelta = "1h",
-    priority: str | int = "normal",
-    worker_capability: str | None = None,
-    retry: Retry | None = None,
-    isolation: Isolation = "none",
+    **attributes: "Unpack[ScheduleAttributes]",
 ) -> Decorates:
     """Make a function run by the clock: workers make its one schedule when they start.
 
@@ -88,22 +68,7 @@ def cron(
     >>> clean_up
     <forge.cron clean_up>
     """
-    return _making(
-        cron=expression,
-        tz=tz,
-        type=type,
-        missed=missed,
-        jitter=jitter,
-        timeout=timeout,
-        priority=priority,
-        worker_capability=worker_capability,
-        retry=retry,
-        isolation=isolation,
+    check_attributes("cron", attributes, ["tz", "type", *ScheduleAttributes.__annotations__])
+    return lambda handler: ScheduleDefinition(
+        handler, cron=expression, tz=tz, type=type, **attributes
     )
-
-
-def _making(**attributes: Any) -> Decorates:
-    def make(handler: Handler) -> ScheduleDefinition[Any]:
-        return ScheduleDefinition(handler, **attributes)
-
-    return make

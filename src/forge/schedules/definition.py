@@ -1,7 +1,7 @@
 """What `@schedule` and `@cron` make: the handler of a type of schedules, and its defaults."""
 
 from datetime import datetime, timedelta
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, TypeVar
 
 from forge.core.errors import InvalidValue
 from forge.core.retry import Retry
@@ -11,8 +11,28 @@ from forge.core.wish import Isolation
 from forge.registry import JobDefinition
 from forge.signature import Handler
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 In = TypeVar("In")
 Next = datetime | timedelta | None
+
+
+class RunAttributes(TypedDict, total=False):
+    """What a schedule has in common with a job."""
+
+    timeout: str | timedelta
+    priority: str | int
+    worker_capability: str | None
+    retry: Retry | None
+    isolation: Isolation
+
+
+class ScheduleAttributes(RunAttributes, total=False):
+    """What `@schedule` and `@cron` both take."""
+
+    missed: str
+    jitter: str | timedelta | None
 
 
 class ScheduleDefinition(JobDefinition[In, Next]):
@@ -28,21 +48,10 @@ class ScheduleDefinition(JobDefinition[In, Next]):
         tz: str | None = None,
         missed: str = "once",
         jitter: str | timedelta | None = None,
-        timeout: str | timedelta = "1h",
-        priority: str | int = "normal",
-        worker_capability: str | None = None,
-        retry: Retry | None = None,
-        isolation: Isolation = "none",
+        **attributes: "Unpack[RunAttributes]",
     ) -> None:
-        super().__init__(
-            handler,
-            name=type,
-            timeout=timeout,
-            priority=priority,
-            worker_capability=worker_capability,
-            retry=_retry(retry),
-            isolation=isolation,
-        )
+        super().__init__(handler, name=type, **attributes)
+        _check_retry(self.retry, self.name)
         self.rule = make_rule(self.name, every, cron, tz, missed, jitter)
 
     @property
@@ -68,10 +77,9 @@ class ScheduleDefinition(JobDefinition[In, Next]):
         return f"<forge.{'cron' if self.plants_itself else 'schedule'} {self.name}>"
 
 
-def _retry(retry: Retry | None) -> Retry | None:
+def _check_retry(retry: Retry | None, name: str) -> None:
     if retry is not None and retry.max_attempts is not None:
         raise InvalidValue(
-            "a schedule is tried until it succeeds or its next tick comes; leave max_attempts out "
-            "of Retry(…)"
+            f"{name}: a schedule is tried until it succeeds or its next tick comes; leave "
+            "max_attempts out of Retry(…)"
         )
-    return retry

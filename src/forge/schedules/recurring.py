@@ -1,5 +1,6 @@
 """The part of an app that concerns schedules: their handlers, and the way to their rows."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from forge.core.errors import InvalidValue
@@ -8,7 +9,10 @@ from forge.schedules.app_schedules import Schedules
 from forge.schedules.definition import ScheduleDefinition
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from forge.app import Forge
+    from forge.schedules.definition import ScheduleAttributes
 
 
 class Recurring:
@@ -22,13 +26,28 @@ class Recurring:
         """The verbs of schedules: `await app.schedules.ensure("fetch_feed", "42", …)`."""
         return Schedules(cast("Forge", self))
 
-    def schedule(self, type: str, /, **attributes: Any) -> decorator.Decorates:
+    def schedule(
+        self,
+        type: str,
+        /,
+        *,
+        every: str | timedelta | None = None,
+        **attributes: "Unpack[ScheduleAttributes]",
+    ) -> decorator.Decorates:
         """Define the handler of a type of schedules and register it, in one."""
-        return self._then_register(decorator.schedule(type, **attributes))
+        return self._then_register(decorator.schedule(type, every=every, **attributes))
 
-    def cron(self, expression: str, /, **attributes: Any) -> decorator.Decorates:
+    def cron(
+        self,
+        expression: str,
+        /,
+        *,
+        tz: str = "UTC",
+        type: str | None = None,
+        **attributes: "Unpack[ScheduleAttributes]",
+    ) -> decorator.Decorates:
         """Define what runs by the clock and register it, in one."""
-        return self._then_register(decorator.cron(expression, **attributes))
+        return self._then_register(decorator.cron(expression, tz=tz, type=type, **attributes))
 
     def _then_register(self, make: decorator.Decorates) -> decorator.Decorates:
         def made(handler: Any) -> ScheduleDefinition[Any]:
