@@ -7,6 +7,7 @@ from uuid import UUID
 
 from forge.core.record import JobRecord
 from forge.core.wish import Options, check_uuid
+from forge.dead_letters.sync import SyncDeadLetters
 from forge.handle import JobHandle
 from forge.loop_app import LoopApp
 from forge.registry import JobDefinition
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from forge.app import Forge
+    from forge.calls.definition import CallDefinition
 
 
 class SyncForge:
@@ -28,6 +30,7 @@ class SyncForge:
         self._app = app
         self._elsewhere = LoopApp(app)
         self.schedules = SyncSchedules(app, self._elsewhere)
+        self.dead_letters = SyncDeadLetters(self)
 
     def dispatch(
         self,
@@ -69,6 +72,19 @@ class SyncForge:
         if not notify:
             self._elsewhere.wake_later()
         return count
+
+    def call(
+        self,
+        call: "CallDefinition[Any, Any] | str",
+        input: Any = None,
+        *,
+        auth: dict[str, Any] | None = None,
+        tenant_id: int | None = None,
+        correlation_id: UUID | str | None = None,
+    ) -> Any:
+        """Run a mutation or an action here and now, and return what it returns."""
+        who: Any = {"auth": auth, "tenant_id": tenant_id, "correlation_id": correlation_id}
+        return self._elsewhere.wait(lambda app: app.call(call, input, **who))
 
     def get(self, job_id: UUID | str) -> JobRecord:
         """Return a job as it stands now."""
