@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
@@ -14,6 +14,9 @@ from forge.core.errors import ConfigError
 
 Model = TypeVar("Model", bound=BaseModel)
 FILE_NAME = "forge.toml"
+# How much alike two names must be for one to be the other misspelt: more than FORGE_WORKERS and
+# FORGE_WORKER_ID are, for others may have variables of that kind.
+MISSPELT = 0.9
 
 
 def read_settings(model: type[Model], path: Path | None, env: Mapping[str, str]) -> Model:
@@ -83,31 +86,36 @@ class _Found:
                 self.problems.append(f"{label}: [{section}] {key} is not a setting; {hint}")
 
     def take_environment(self, env: Mapping[str, str]) -> None:
-        for key in self.keys:
-            if value := env.get(_variable(key)):
-                self._put((key,), value, _variable(key))
-        for section, keys in self.sections.items():
-            prefix = _variable(section) + "_"
-            variables = {_variable(*place): place for place in self._places(section, keys)}
-            for variable in sorted(name for name in env if name.startswith(prefix)):
-                value = env[variable]
-                # An empty variable is how deployment files write "not set".
-                if not value or _is_service_link(variable.removeprefix(prefix), value):
-                    continue
-                if variable in variables:
-                    self._put(variables[variable], value, variable)
-                else:
-                    hint = _suggestion(variable, variables, f"[{section}]")
-                    self.problems.append(f"{variable} is not a setting; {hint}")
+        places = {_variable(*place): place for place in self._places()}
+        for variable in sorted(name for name in env if name.startswith(_variable(""))):
+            value = env[variable]
+            # An empty variable is how deployment files write "not set".
+            if not value or _is_service_link(variable, value):
+                continue
+            if variable in places:
+                self._put(places[variable], value, variable)
+            elif hint := self._meant(variable, list(places)):
+                self.problems.append(f"{variable} is not a setting; {hint}")
 
-    def _places(self, section: str, keys: Iterable[str]) -> Iterator[tuple[str, ...]]:
-        """Name each setting of a section, and those of the tables in it; lists have no variable."""
-        for key in keys:
-            place = (section, key)
-            yield place
-            annotation = _model_at(self.model, (section,)).model_fields[key].annotation
-            if get_origin(annotation) is not tuple and _models_in(annotation):
-                yield from ((*place, inner) for inner in _model_at(self.model, place).model_fields)
+    def _places(self) -> Iterator[tuple[str, ...]]:
+        """Name each setting, and those of the tables in sections; lists have no variable."""
+        yield from ((key,) for key in self.keys)
+        for section, keys in self.sections.items():
+            for place in ((section, key) for key in keys):
+                yield place
+                annotation = _model_at(self.model, (section,)).model_fields[place[-1]].annotation
+                if get_origin(annotation) is not tuple and _models_in(annotation):
+                    inner = _model_at(self.model, place).model_fields
+                    yield from ((*place, name) for name in inner)
+
+    def _meant(self, variable: str, known: Sequence[str]) -> str | None:
+        """Say what an unknown variable may mean; None for one that was never meant for us."""
+        for section in self.sections:
+            if variable.startswith(prefix := _variable(section, "")):
+                own = [name for name in known if name.startswith(prefix)]
+                return _suggestion(variable, own, f"[{section}]", prefix)
+        near = get_close_matches(variable, known, n=1, cutoff=MISSPELT)
+        return f"did you mean {near[0]}?" if near else None
 
     def explain(self, fault: ErrorDetails) -> str:
         """Say where a refused value came from, its key and what is allowed."""
@@ -180,13 +188,17 @@ def _variable(*names: str) -> str:
     return "_".join(("FORGE", *names)).upper()
 
 
-def _is_service_link(key: str, value: str) -> bool:
+def _is_service_link(variable: str, value: str) -> bool:
     """Tell variables that Kubernetes sets for a service named forge-worker from ours."""
-    linked = re.fullmatch(r"SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?", key)
-    return linked is not None or value.startswith(("tcp://", "udp://", "sctp://"))
+    linked = r"FORGE_(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)"
+    is_linked = re.fullmatch(linked, variable) is not None
+    return is_linked or value.startswith(("tcp://", "udp://", "sctp://"))
 
 
-def _suggestion(name: str, known: Iterable[str], place: str) -> str:
-    known = list(known)
-    near = get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"{place} takes {', '.join(known)}"
+def _suggestion(name: str, known: Iterable[str], place: str, prefix: str = "") -> str:
+    """Name what is most like it; what all have in common says nothing about that."""
+    endings = {each.removeprefix(prefix): each for each in known}
+    near = get_close_matches(name.removeprefix(prefix), endings, n=1)
+    if near:
+        return f"did you mean {endings[near[0]]}?"
+    return f"{place} takes {', '.join(endings.values())}"
