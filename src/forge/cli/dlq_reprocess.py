@@ -9,6 +9,7 @@ import click
 from forge.cli.actor import actor
 from forge.cli.dlq_filter import filter_options
 from forge.cli.options import json_option, project_options
+from forge.core.dead_letter import CAUSES
 from forge.core.errors import ForgeError, InvalidValue
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ def reprocess(
     """Make new jobs of dead letters: one by its id, or a group or filter by a worker."""
     from forge.cli.project import find_database, run
 
-    names = ("job_type", "category", "error_class", "fingerprint", "tenant_id")
-    wanted = {name: options.pop(name) for name in names}
+    wanted = {name: options.pop(name) for name in CAUSES}
     has_filter = any(value is not None for value in wanted.values())
     if (dlq_id is not None) + (has_filter or everything) != 1:
         raise InvalidValue("give the id of one dead letter, or a filter such as --type, or --all")

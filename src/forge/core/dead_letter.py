@@ -1,9 +1,9 @@
 """Dead letters as the database has them, and what a review of them comes to."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, TypedDict, get_args
 from uuid import UUID
 
 from forge.core.errors import InvalidValue
@@ -13,7 +13,7 @@ from forge.core.rules import check_category
 LetterStatus = Literal["pending_review", "reprocessed", "discarded"]
 STATUSES: tuple[LetterStatus, ...] = get_args(LetterStatus)
 UNDER_REVIEW = "pending_review"
-JSON_COLUMNS = ("payload", "edited_payload", "attempts", "meta")
+JSON_COLUMNS = ("payload", "edited_payload", "attempts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +77,22 @@ class DeadLetterGroup:
     error_message: str | None
 
 
+class Causes(TypedDict, total=False):
+    """Which dead letters are meant, whatever became of them; None means any."""
+
+    job_type: str | None
+    category: str | None
+    error_class: str | None
+    fingerprint: str | None
+    tenant_id: int | None
+
+
+CAUSES = tuple(Causes.__annotations__)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterFilter:
-    """Which dead letters are meant; None means any."""
+    """Which dead letters are meant, by their status too."""
 
     status: str | None = None
     job_type: str | None = None
@@ -97,9 +110,6 @@ class LetterFilter:
     def names_causes(self) -> bool:
         """Whether more is asked for than a status and a tenant."""
         return any((self.job_type, self.category, self.error_class, self.fingerprint))
-
-    def as_json(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class Page(NamedTuple):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pydantic import BaseModel
 
-from forge.core.dead_letter import UNDER_REVIEW, DeadLetterGroup, LetterFilter
+from forge.core.dead_letter import CAUSES, UNDER_REVIEW, Causes, DeadLetterGroup, LetterFilter
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue
 from forge.core.payload import encode
@@ -52,7 +52,7 @@ class Wanted(BaseModel):
     @classmethod
     def checked(
         cls,
-        wanted: LetterFilter,
+        causes: Causes,
         notes: str | None,
         rate: float,
         canary: int,
@@ -61,6 +61,7 @@ class Wanted(BaseModel):
         priority: str | int | None,
     ) -> Self:
         """Check what is asked for, or say what is allowed."""
+        LetterFilter(**causes)  # which refuses what is no category
         if not 0 < rate <= HIGHEST_RATE:
             raise InvalidValue(f"rate must be above 0 and at most {HIGHEST_RATE:g} a second")
         if not 0 <= canary <= MOST_CANARIES:
@@ -69,7 +70,7 @@ class Wanted(BaseModel):
             raise InvalidValue(f"max_failures must be 1 or more, not {max_failures!r}")
         seconds = parse_duration(canary_timeout, what="canary_timeout").total_seconds()
         return cls(
-            **{name: value for name, value in wanted.as_json().items() if name != "status"},
+            **causes,
             notes=notes,
             rate=rate,
             canary=canary,
@@ -80,14 +81,7 @@ class Wanted(BaseModel):
 
     @property
     def filter(self) -> LetterFilter:
-        return LetterFilter(
-            status=UNDER_REVIEW,
-            job_type=self.job_type,
-            category=self.category,
-            error_class=self.error_class,
-            fingerprint=self.fingerprint,
-            tenant_id=self.tenant_id,
-        )
+        return LetterFilter(status=UNDER_REVIEW, **self.model_dump(include=set(CAUSES)))
 
 
 async def plan(wanted: LetterFilter, run: Run) -> Plan:

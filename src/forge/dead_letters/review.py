@@ -3,10 +3,11 @@
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Unpack
 
 from forge.core.dead_letter import (
     UNDER_REVIEW,
+    Causes,
     DeadLetter,
     DeadLetterGroup,
     LetterFilter,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from forge.app import Forge
     from forge.handle import JobHandle
 
-T = TypeVar("T")
 Run = Callable[[Statement[Any]], Awaitable[Any]]
 LONGEST_NOTES = 10_000
 MOST_LISTED = 10_000
@@ -44,24 +44,13 @@ class DeadLetters:
         self,
         *,
         status: str | None = None,
-        job_type: str | None = None,
-        category: str | None = None,
-        error_class: str | None = None,
-        fingerprint: str | None = None,
-        tenant_id: int | None = None,
         before: int | None = None,
         limit: int = 50,
         conn: Any = None,
+        **causes: Unpack[Causes],
     ) -> Page:
         """Return dead letters, the newest first; `before` is the last page's `next_cursor`."""
-        wanted = LetterFilter(
-            status=status,
-            job_type=job_type,
-            category=category,
-            error_class=error_class,
-            fingerprint=fingerprint,
-            tenant_id=tenant_id,
-        )
+        wanted = LetterFilter(status=status, **causes)
         run = await self._run(conn)
         found = await run(dead_letters.listed(wanted, before, _limit(limit) + 1))
         total = await run(dead_letters.count(wanted))
@@ -78,23 +67,12 @@ class DeadLetters:
         self,
         *,
         status: str | None = UNDER_REVIEW,
-        job_type: str | None = None,
-        category: str | None = None,
-        error_class: str | None = None,
-        fingerprint: str | None = None,
-        tenant_id: int | None = None,
         limit: int = 100,
         conn: Any = None,
+        **causes: Unpack[Causes],
     ) -> Sequence[DeadLetterGroup]:
         """Return dead letters by cause, the most frequent first."""
-        wanted = LetterFilter(
-            status=status,
-            job_type=job_type,
-            category=category,
-            error_class=error_class,
-            fingerprint=fingerprint,
-            tenant_id=tenant_id,
-        )
+        wanted = LetterFilter(status=status, **causes)
         run = await self._run(conn)
         found: Sequence[DeadLetterGroup] = await run(dead_letters.groups(wanted, _limit(limit)))
         return found
@@ -155,18 +133,13 @@ class DeadLetters:
         if not await run(dead_letters.discard(dlq_id, tenant_id, actor, why)):
             raise await self._reviewed(dlq_id, tenant_id, run)
 
-    async def plan(self, **wanted: Any) -> Plan:
+    async def plan(self, **causes: Unpack[Causes]) -> Plan:
         """Return what `reprocess_many` with the same filter would do: how many, of which causes."""
-        return await plan(LetterFilter(status=UNDER_REVIEW, **wanted), await self._run(None))
+        return await plan(LetterFilter(status=UNDER_REVIEW, **causes), await self._run(None))
 
     async def reprocess_many(
         self,
         *,
-        job_type: str | None = None,
-        category: str | None = None,
-        error_class: str | None = None,
-        fingerprint: str | None = None,
-        tenant_id: int | None = None,
         notes: str | None = None,
         actor: str | None = None,
         rate: float = 10.0,
@@ -174,22 +147,15 @@ class DeadLetters:
         canary_timeout: timedelta | str = "5m",
         max_failures: int = 5,
         priority: str | int | None = "low",
+        **causes: Unpack[Causes],
     ) -> "JobHandle":
         """Have a worker make new jobs of all that match, some a second, a few of them first.
 
         It stops by itself when a canary does not complete, or when `max_failures` of those that are
         watched have failed again.
         """
-        wanted = LetterFilter(
-            status=UNDER_REVIEW,
-            job_type=job_type,
-            category=category,
-            error_class=error_class,
-            fingerprint=fingerprint,
-            tenant_id=tenant_id,
-        )
         asked = Wanted.checked(
-            wanted, _notes(notes), rate, canary, canary_timeout, max_failures, priority
+            causes, _notes(notes), rate, canary, canary_timeout, max_failures, priority
         )
         return await request(self._app, asked, actor, await self._run(None))
 

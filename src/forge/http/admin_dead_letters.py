@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
 from forge.allowances import allowance
-from forge.core.dead_letter import DeadLetterGroup, LetterStatus
+from forge.core.dead_letter import CAUSES, DeadLetterGroup, LetterStatus
 from forge.core.errors import Fault, InvalidPayload
 from forge.core.retry import ErrorClass
 from forge.core.shown import shown_letter
@@ -126,8 +126,8 @@ async def reprocess_many(caller: Manager, body: BulkIn, response: Response) -> B
     asked = body.model_dump(exclude={"dry_run", "all"})
     asked["tenant_id"] = _tenant(caller, body.tenant_id)
     letters = _letters(caller)
-    names = ("job_type", "category", "error_class", "fingerprint", "tenant_id")
-    plan = await letters.plan(**{name: asked[name] for name in names})
+    causes: Any = {name: asked[name] for name in CAUSES}
+    plan = await letters.plan(**causes)
     job_id = None
     if body.dry_run:
         response.status_code = 200
