@@ -106,12 +106,21 @@ async def _follow(app: "Forge", handle: Any, as_json: bool) -> int:
             said = record.progress_message
             click.echo(said)
     report = await handle.result()
-    stopped = report["stopped"]
-    end = f"stopped: {stopped}" if stopped else "done"
-    _tell(
-        as_json, {"request_id": handle.id, **report}, f"{report['reprocessed']} reprocessed, {end}"
-    )
-    return 1 if stopped else 0
+    _tell(as_json, {"request_id": handle.id, **report}, _summary(report))
+    return 1 if report["stopped"] else 0
+
+
+def _summary(report: dict[str, Any]) -> str:
+    end = f"stopped: {report['stopped']}" if report["stopped"] else "done"
+    counts = {
+        "succeeded": report["succeeded"],
+        "failed again": report["failed_again"],
+        "cancelled": report["cancelled"],
+        "not ended yet": report["unfinished"],
+    }
+    told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    watched = f"; of those that were watched: {told}" if told else ""
+    return f"{report['reprocessed']} reprocessed, {end}{watched}"
 
 
 def _read(payload: str | None) -> Any:

@@ -47,8 +47,11 @@ class Progress:
     skipped: int = 0
     succeeded: int = 0
     failed_again: int = 0
+    cancelled: int = 0
     # None while the canaries are awaited, then when they had all completed
     released: float | None = None
+    # None while there are dead letters left, then when none was found any more
+    exhausted: float | None = None
 
 
 @job(name=REPROCESS, queue=QUEUE, priority="high", dead_letter=False, max_attempts=20)
@@ -60,10 +63,11 @@ async def reprocess(ctx: "JobContext", input: Wanted) -> dict[str, Any]:
         await work.watch()
         if (reason := work.reason_to_stop()) is not None:
             return await work.end("job_dlq_bulk_reprocess_stopped", reason)
+        if work.is_done:
+            return await work.end("job_dlq_bulk_reprocess_finished", None)
         if work.awaits_canaries or not (due := work.due()):
             break
-        if not await work.advance(due):
-            return await work.end("job_dlq_bulk_reprocess_finished", None)
+        await work.advance(due)
     raise await work.pause()
 
 
@@ -109,7 +113,9 @@ class Reprocessing:
                 so_far.succeeded += 1
             elif one.job_status in FAILED:
                 so_far.failed_again += 1
-            elif one.job_status not in (None, Status.CANCELLED):
+            elif one.job_status in (None, Status.CANCELLED):
+                so_far.cancelled += 1
+            else:
                 going.add(one.dlq_id)
         so_far.watched = [dlq_id for dlq_id in so_far.watched if dlq_id in going]
 
@@ -117,12 +123,22 @@ class Reprocessing:
         so_far, wanted = self._so_far, self._wanted
         if so_far.released is None and so_far.failed_again:
             return "a canary failed again"
+        if so_far.released is None and so_far.cancelled:
+            return "a canary was cancelled"
         if so_far.failed_again >= wanted.max_failures:
             return f"{so_far.failed_again} jobs failed again"
         waited = self._now - so_far.began
         if self.awaits_canaries and waited > wanted.canary_seconds:
             return f"the canaries did not complete within {wanted.canary_seconds:g} s"
         return None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all are made and those that are watched have ended, or had time enough to."""
+        so_far = self._so_far
+        if so_far.exhausted is None:
+            return False
+        return not so_far.watched or self._now - so_far.exhausted > self._wanted.canary_seconds
 
     @property
     def awaits_canaries(self) -> bool:
@@ -136,22 +152,24 @@ class Reprocessing:
             so_far.released = self._now
         if so_far.released is None:
             return wanted.canary
+        if so_far.exhausted is not None:
+            return 0
         since = self._now - so_far.released + self._pause
         sent = so_far.reprocessed + so_far.skipped - len(so_far.canaries)
         return max(0, min(BATCH, round(since * wanted.rate) - sent))
 
-    async def advance(self, count: int) -> bool:
-        """Take the next dead letters; say whether there were any."""
+    async def advance(self, count: int) -> None:
+        """Take the next dead letters, or find that there are none."""
         so_far, wanted = self._so_far, self._wanted
         chosen = await self._ctx.run(
             dead_letters.choose(wanted.filter, after=so_far.after, until=wanted.until, limit=count)
         )
         if not chosen:
-            return False
+            so_far.exhausted = self._now
+            return
         so_far.batch = chosen
         await self._remember()
         await self._reprocess(chosen)
-        return True
 
     async def pause(self) -> Snooze:
         """Write down how far it came, and say when to go on."""
@@ -169,6 +187,8 @@ class Reprocessing:
             "skipped": so_far.skipped,
             "succeeded": so_far.succeeded,
             "failed_again": so_far.failed_again,
+            "cancelled": so_far.cancelled,
+            "unfinished": len(so_far.watched),
             "stopped": reason,
         }
         told = audit.add(
