@@ -93,3 +93,9 @@ __all__ = [
     "mutation",
     "schedule",
 ]
+
+# Traces, logs and dead letters name an error as it is imported.
+for _public in [globals()[name] for name in __all__]:
+    if isinstance(_public, type) and issubclass(_public, ForgeError):
+        _public.__module__ = __name__
+del _public

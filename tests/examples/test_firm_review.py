@@ -214,7 +214,7 @@ def test_without_a_terminal_the_command_ends_by_itself_and_tells_the_truth(
         "invoice: attempt 1 was rate_limited; again after",
         "will: dead_letter at attempt 1",
         "Tom, the other firm's manager: 404",
-        "2 × forge.core.signals.NonRetryable in examples.firm.mail:fetch",
+        "2 × forge.NonRetryable in examples.firm.mail:fetch",
         "$.payload.access_token: has the name of a secret",
         "max job_dlq_reprocess_success: connected anew",
         "max job_dlq_discarded: the client sent it again, on paper",

@@ -89,10 +89,18 @@ def test_every_public_name_is_there_and_says_in_a_sentence_what_it_is(name: str)
 
 
 def test_every_error_is_one_of_the_tree() -> None:
-    errors = [value for value in vars(forge).values() if _is_error(value)]
+    errors = [getattr(forge, name) for name in NAMES if _is_error(getattr(forge, name))]
 
     assert len(errors) > 10
     assert all(issubclass(error, forge.ForgeError) for error in errors)
+
+
+def test_every_error_is_named_as_it_is_imported() -> None:
+    errors = {name: getattr(forge, name) for name in NAMES if _is_error(getattr(forge, name))}
+
+    assert {f"{value.__module__}.{value.__qualname__}" for value in errors.values()} == {
+        f"forge.{name}" for name in errors
+    }
 
 
 @pytest.mark.parametrize("name", modules_with_examples())

@@ -46,7 +46,7 @@ async def test_every_failed_attempt_leaves_its_record(app: Forge, work: Work, ps
     for record in (first, second):
         assert record["worker_id"] == worker.registration.id
         assert (record["tenant_id"], record["error_class"]) == (5, "transient")
-        assert record["exception"] == "forge.core.signals.Transient"
+        assert record["exception"] == "forge.Transient"
         assert "raise Transient(" in record["trace"]
         assert record["started_at"] <= record["ended_at"]
 
@@ -101,7 +101,7 @@ async def test_a_dead_letter_holds_all_that_a_person_needs(
         "text": '{"to": "ann"}',
         "payload_version": "1.0",
         "error_class": "retryable",
-        "exception": "forge.core.signals.Retryable",
+        "exception": "forge.Retryable",
         "error_message": "attempt 2",
         "attempt_count": 2,
         "crashes": 0,
