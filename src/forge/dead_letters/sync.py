@@ -18,7 +18,7 @@ def _waited_for(
     verb: Callable[Concatenate[DeadLetters, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["SyncDeadLetters", P], T]:
     @wraps(verb)
-    def wait(self: "SyncDeadLetters", *args: P.args, **options: P.kwargs) -> T:
+    def wait(self: "SyncDeadLetters", /, *args: P.args, **options: P.kwargs) -> T:
         if options.get("conn") is not None:
             # What is requested goes into the audit before it is done, in a transaction apart.
             raise InvalidValue(
