@@ -95,6 +95,22 @@ class ApiMetrics(_Registry):
     """What the server measures."""
 
     def __init__(self) -> None:
+        self._add_requests()
+        self._add_statements()
+        self.external_duration_seconds, self.external_error_total = _external()
+        self.queue = QueueGauges()
+        self.canary_age = Gauge(
+            "forge_canary_age_seconds",
+            "Seconds since a canary of this crew was last seen to be consumed.",
+            ("crew",),
+        )
+        self.canary_latency = Gauge(
+            "forge_canary_latency_seconds",
+            "How long the last canary took from its dispatch to its end.",
+            ("crew",),
+        )
+
+    def _add_requests(self) -> None:
         self.http_request_duration_seconds = Histogram(
             "http_request_duration_seconds",
             "Duration of HTTP requests.",
@@ -109,6 +125,8 @@ class ApiMetrics(_Registry):
         self.upload_size_bytes = Histogram(
             "upload_size_bytes", "Upload size in bytes.", ("mime_type",), UPLOAD_BYTES
         )
+
+    def _add_statements(self) -> None:
         self.db_query_duration_seconds = Histogram(
             "db_query_duration_seconds",
             "Duration of DB queries.",
@@ -120,24 +138,23 @@ class ApiMetrics(_Registry):
             "Total number of DB query errors.",
             ("operation", "table", "error_code"),
         )
-        self.external_duration_seconds, self.external_error_total = _external()
-        self.queue = QueueGauges()
-        self.canary_age = Gauge(
-            "forge_canary_age_seconds",
-            "Seconds since a canary of this crew was last seen to be consumed.",
-            ("crew",),
-        )
-        self.canary_latency = Gauge(
-            "forge_canary_latency_seconds",
-            "How long the last canary took from its dispatch to its end.",
-            ("crew",),
-        )
 
 
 class WorkerMetrics(_Registry):
     """What a worker measures."""
 
     def __init__(self) -> None:
+        self._add_attempts()
+        self._add_images_and_aws()
+        self._add_statements()
+        by_type = ("job_type",)
+        self.job_active_count = Gauge("job_active_count", "Number of active jobs.", by_type)
+        self.job_queue_depth = Gauge("job_queue_depth", "Number of jobs in the queue.", by_type)
+        self.external_duration_seconds, self.external_error_total = _external()
+        self._add_losses()
+        self.queue = QueueGauges()
+
+    def _add_attempts(self) -> None:
         self.job_processing_duration_seconds = Histogram(
             "job_processing_duration_seconds",
             "Duration of job processing.",
@@ -155,6 +172,8 @@ class WorkerMetrics(_Registry):
             "Total number of jobs processed.",
             self.job_processing_duration_seconds,
         )
+
+    def _add_images_and_aws(self) -> None:
         self.image_processing_errors_total = Counter(
             "image_processing_errors_total",
             "Total number of image processing errors.",
@@ -171,14 +190,6 @@ class WorkerMetrics(_Registry):
             "Total number of S3 operation errors.",
             ("operation", "bucket", "error_code"),
         )
-        self.db_query_duration_seconds = Histogram(
-            "db_query_duration_seconds", "Duration of DB queries.", ("query_type",), JOB_SECONDS
-        )
-        self.db_query_errors_total = Counter(
-            "db_query_errors_total",
-            "Total number of DB query errors.",
-            ("query_type", "error_type"),
-        )
         self.cloudfront_operation_duration_seconds = Histogram(
             "cloudfront_operation_duration_seconds",
             "Duration of CloudFront operations.",
@@ -190,10 +201,18 @@ class WorkerMetrics(_Registry):
             "Total number of CloudFront operation errors.",
             ("operation", "error_code"),
         )
-        by_type = ("job_type",)
-        self.job_active_count = Gauge("job_active_count", "Number of active jobs.", by_type)
-        self.job_queue_depth = Gauge("job_queue_depth", "Number of jobs in the queue.", by_type)
-        self.external_duration_seconds, self.external_error_total = _external()
+
+    def _add_statements(self) -> None:
+        self.db_query_duration_seconds = Histogram(
+            "db_query_duration_seconds", "Duration of DB queries.", ("query_type",), JOB_SECONDS
+        )
+        self.db_query_errors_total = Counter(
+            "db_query_errors_total",
+            "Total number of DB query errors.",
+            ("query_type", "error_type"),
+        )
+
+    def _add_losses(self) -> None:
         self.attempts_refused = Counter(
             "forge_attempts_refused_total",
             "Writes that the database refused, since their attempt had lost its job.",
@@ -202,7 +221,6 @@ class WorkerMetrics(_Registry):
         self.jobs_rescued = Counter(
             "forge_jobs_rescued_total", "Jobs taken back from workers that died.", ()
         )
-        self.queue = QueueGauges()
 
 
 class Metrics:
