@@ -47,4 +47,5 @@ async def open_transactions(psql: Any) -> int:
 
 
 async def none_open(psql: Any) -> bool:
+    """Whether no connection but this one is inside a transaction."""
     return await open_transactions(psql) == 0

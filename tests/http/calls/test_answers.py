@@ -1,67 +1,18 @@
-"""Mutations and actions over HTTP: who may call, what is answered, what is undone."""
+"""Mutations and actions over HTTP: who may call, and what is answered."""
 
-import asyncio
 import logging
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
-from pydantic import BaseModel, Field
 
-from forge import ActionContext, Forge, JobContext, MutationContext, Rejected
+from forge import ActionContext, Forge, MutationContext, Rejected
 from forge.http.calls_described import describe
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import Work
-from tests.http.conftest import MakeServerApp, MakeToken, Serve
-
-ADD = "insert into users (email) values ($1) returning id"
-
-
-class Address(BaseModel):
-    street: str
-
-
-class Registration(BaseModel):
-    email: str = Field(min_length=3)
-    address: Address | None = None
-
-
-class User(BaseModel):
-    id: int
-    email: str
-
-
-@pytest.fixture(autouse=True)
-async def users(psql: Any, api_url: str) -> None:
-    """A table of the user's own, with the grants that the howto tells them to give."""
-    await psql.execute(
-        "create table users (id bigint generated always as identity, email text unique);"
-        "grant select, insert on users to forge_api"
-    )
-
-
-@pytest.fixture(autouse=True)
-def welcome(app: Forge) -> list[Any]:
-    """What the job that greets new users was given, and by whom."""
-    seen: list[Any] = []
-
-    @app.job
-    async def welcome(ctx: JobContext, input: dict) -> None:
-        seen.append((input, ctx.auth, ctx.tenant_id, ctx.correlation_id))
-
-    @app.mutation
-    async def register_user(ctx: MutationContext, input: Registration) -> User:
-        """Make somebody a user."""
-        if await ctx.db.fetchval("select true from users where email = $1", input.email):
-            raise Rejected(
-                "the address is taken", code="email_taken", faults={"$.email": "is taken"}
-            )
-        user = await ctx.db.fetchval(ADD, input.email)
-        await ctx.dispatch_job("welcome", {"user": user})
-        return User(id=user, email=input.email)
-
-    return seen
+from tests.http.calls.conftest import ADD, User
+from tests.http.conftest import MakeToken
 
 
 async def test_a_mutation_is_called_and_its_job_runs_in_the_callers_name(
@@ -265,116 +216,6 @@ async def test_what_a_handler_did_wrong_is_not_the_callers_fault(
         assert caplog.records[0].exc_info is not None
 
 
-async def test_what_takes_too_long_is_answered_504_and_undone(
-    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any
-) -> None:
-    @app.mutation(timeout="50ms")
-    async def slow(ctx: MutationContext) -> None:
-        await ctx.db.execute(ADD, "ada")
-        await ctx.db.execute("select pg_sleep(60)")
-
-    answer = await http.post("/_api/mutations/slow", headers=token("user"))
-
-    assert (answer.status_code, answer.json()["code"]) == (504, "timed_out")
-    assert await psql.fetchval("select count(*) from users") == 0
-    await until(lambda: _none_open(psql), 10, "no transaction is left open")
-
-
-async def test_a_mutation_whose_connection_is_killed_is_answered_503_and_wrote_nothing(
-    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any
-) -> None:
-    @app.mutation
-    async def register(ctx: MutationContext) -> None:
-        await ctx.db.execute(ADD, "ada")
-        await ctx.dispatch_job("welcome", {})
-        pid = await ctx.db.fetchval("select pg_backend_pid()")
-        await psql.execute("select pg_terminate_backend($1, 5000)", pid)
-
-    answer = await http.post("/_api/mutations/register", headers=token("user"))
-
-    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
-    assert int(answer.headers["retry-after"]) > 0
-    assert await psql.fetchval("select count(*) from users") == 0
-    assert await psql.fetchval("select count(*) from forge_jobs") == 0
-
-
-@pytest.fixture
-def waiting(app: Forge) -> asyncio.Event:
-    """Set when a call of `wait` has begun."""
-    began = asyncio.Event()
-
-    @app.mutation
-    async def wait(ctx: MutationContext) -> None:
-        await ctx.db.execute(ADD, "ada")
-        await ctx.dispatch_job("welcome", {})
-        began.set()
-        await ctx.db.execute("select pg_sleep(60)")
-
-    return began
-
-
-async def test_a_mutation_whose_caller_goes_away_is_undone(
-    app: Forge,
-    make_server_app: MakeServerApp,
-    serve: Serve,
-    token: MakeToken,
-    psql: Any,
-    waiting: asyncio.Event,
-) -> None:
-    address = await serve(make_server_app(app))
-    async with httpx.AsyncClient(base_url=address, headers=token("user")) as client:
-        calling = asyncio.create_task(client.post("/_api/mutations/wait"))
-        await asyncio.wait_for(waiting.wait(), 10)
-        assert not await _none_open(psql)
-
-        calling.cancel()
-
-    await until(lambda: _none_open(psql), 10, "its transaction is over")
-    assert await psql.fetchval("select count(*) from users") == 0
-    assert await psql.fetchval("select count(*) from forge_jobs") == 0
-
-
-async def test_an_action_whose_caller_goes_away_goes_on_to_its_end(
-    app: Forge, make_server_app: MakeServerApp, serve: Serve, token: MakeToken, psql: Any
-) -> None:
-    began, gone = asyncio.Event(), asyncio.Event()
-
-    @app.action
-    async def persist(ctx: ActionContext) -> None:
-        began.set()
-        await gone.wait()
-        await ctx.dispatch_job("welcome", {})
-
-    address = await serve(make_server_app(app))
-    async with httpx.AsyncClient(base_url=address, headers=token("user")) as client:
-        calling = asyncio.create_task(client.post("/_api/actions/persist"))
-        await asyncio.wait_for(began.wait(), 10)
-        calling.cancel()
-    gone.set()
-
-    async def dispatched() -> bool:
-        return bool(await psql.fetchval("select count(*) from forge_jobs"))
-
-    await until(dispatched, 10, "it went on")
-
-
-async def test_many_callers_at_once_are_all_served(
-    app: Forge, make_server_app: MakeServerApp, serve: Serve, token: MakeToken, psql: Any
-) -> None:
-    address = await serve(make_server_app(app))
-    emails = [f"{n}@example.org" for n in range(60)]
-
-    async with httpx.AsyncClient(base_url=address, headers=token("user"), timeout=30) as client:
-        answers = await asyncio.gather(
-            *(client.post("/_api/mutations/register_user", json={"email": e}) for e in emails)
-        )
-
-    assert {answer.status_code for answer in answers} == {200}
-    assert await psql.fetchval("select count(distinct email) from users") == 60
-    assert await psql.fetchval("select count(*) from forge_jobs") == 60
-    await until(lambda: _none_open(psql), 10, "every connection was given back clean")
-
-
 async def test_each_call_is_described_with_its_own_types(app: Forge) -> None:
     @app.action(role="staff")
     async def shout(ctx: ActionContext, text: str, times: int = 1) -> str:
@@ -394,11 +235,3 @@ async def test_each_call_is_described_with_its_own_types(app: Forge) -> None:
     taken = shouted["requestBody"]["content"]["application/json"]["schema"]
     assert (taken["required"], taken["additionalProperties"]) == (["text"], False)
     assert shouted["x-forge-role"] == "staff"
-
-
-async def _none_open(psql: Any) -> bool:
-    """Whether no connection but this one is inside a transaction."""
-    return not await psql.fetchval(
-        "select count(*) from pg_stat_activity where datname = current_database() "
-        "and pid <> pg_backend_pid() and xact_start is not null and backend_type = 'client backend'"
-    )
