@@ -5,18 +5,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-import asyncpg
-import psycopg
 import pytest
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-from forge import DatabaseUnavailable, Forge, ForgeError, InvalidPayload, InvalidValue
+from forge import DatabaseUnavailable, Forge, ForgeError, InvalidPayload
 from forge.core.record import JobRecord
 from forge.registry import JobDefinition
 from forge.store import jobs
-from forge.store.borrowed import run_on, run_on_sync
+from forge.store.borrowed import run_on
+from tests.store.borrowed.conftest import count
 from tests.store.connections import ASYNC, SYNC, Lent, Open, on
 
 OPTIONS: dict[str, Any] = {
@@ -45,28 +44,6 @@ async def lent(request: pytest.FixtureRequest, database_url: str) -> AsyncIterat
 
 
 @pytest.fixture
-async def app(database_url: str) -> AsyncIterator[Forge]:
-    async with Forge(database_url=database_url) as app:
-        yield app
-
-
-@pytest.fixture
-async def other(database_url: str) -> AsyncIterator["asyncpg.Connection[Any]"]:
-    """Somebody else, who sees what is committed."""
-    conn = await asyncpg.connect(database_url)
-    yield conn
-    await conn.close()
-
-
-@pytest.fixture
-def plain(app: Forge) -> JobDefinition[Any, Any]:
-    @app.job
-    async def plain(ctx: Any, input: dict) -> None: ...
-
-    return plain
-
-
-@pytest.fixture
 def keyed(app: Forge) -> JobDefinition[Any, Any]:
     @app.job(idempotent="input.n")
     async def keyed(ctx: Any, input: dict) -> None: ...
@@ -74,29 +51,25 @@ def keyed(app: Forge) -> JobDefinition[Any, Any]:
     return keyed
 
 
-async def count(conn: "asyncpg.Connection[Any]") -> int:
-    return await conn.fetchval("select count(*) from forge_jobs")
-
-
 async def test_a_job_is_there_when_its_transaction_is_committed_and_not_before(
-    lent: Lent, plain: JobDefinition[Any, Any], other: Any
+    lent: Lent, plain: JobDefinition[Any, Any], psql: Any
 ) -> None:
     await plain.dispatch(INPUT, conn=lent.conn)
-    before = await count(other)
+    before = await count(psql)
     await lent.commit()
 
-    assert (before, await count(other)) == (0, 1)
+    assert (before, await count(psql)) == (0, 1)
 
 
 async def test_a_job_goes_with_its_transaction(
-    lent: Lent, plain: JobDefinition[Any, Any], keyed: JobDefinition[Any, Any], other: Any
+    lent: Lent, plain: JobDefinition[Any, Any], keyed: JobDefinition[Any, Any], psql: Any
 ) -> None:
     await plain.dispatch(INPUT, conn=lent.conn)
     await keyed.dispatch(INPUT, conn=lent.conn)
     await lent.rollback()
 
-    assert await count(other) == 0
-    assert await other.fetchval("select count(*) from forge_idempotency_keys") == 0
+    assert await count(psql) == 0
+    assert await psql.fetchval("select count(*) from forge_idempotency_keys") == 0
 
 
 async def test_every_option_arrives_as_it_was_given(
@@ -109,15 +82,15 @@ async def test_every_option_arrives_as_it_was_given(
 
 
 async def test_copied_jobs_arrive_as_they_were_given(
-    lent: Lent, app: Forge, plain: JobDefinition[Any, Any], other: Any
+    lent: Lent, app: Forge, plain: JobDefinition[Any, Any], psql: Any
 ) -> None:
     made = await app.dispatch_many(
         plain, [INPUT] * 1201, conn=lent.conn, scheduled_at=AT, **OPTIONS
     )
     await lent.commit()
 
-    assert (made, await count(other)) == (1201, 1201)
-    check_options(await app.get(await other.fetchval("select max(id::text)::uuid from forge_jobs")))
+    assert (made, await count(psql)) == (1201, 1201)
+    check_options(await app.get(await psql.fetchval("select max(id::text)::uuid from forge_jobs")))
 
 
 def check_options(found: JobRecord) -> None:
@@ -126,18 +99,18 @@ def check_options(found: JobRecord) -> None:
 
 
 async def test_a_delay_is_counted_from_the_transaction(
-    lent: Lent, app: Forge, plain: JobDefinition[Any, Any], other: Any
+    lent: Lent, app: Forge, plain: JobDefinition[Any, Any], psql: Any
 ) -> None:
     await plain.dispatch(conn=lent.conn, delay="90m")
     await app.dispatch_many(plain, [{}, {}], conn=lent.conn, delay=timedelta(minutes=90))
     await lent.commit()
 
-    delays = await other.fetch("select scheduled_at - created_at as delay from forge_jobs")
+    delays = await psql.fetch("select scheduled_at - created_at as delay from forge_jobs")
     assert [row["delay"] for row in delays] == [timedelta(minutes=90)] * 3
 
 
 async def test_a_key_stands_for_one_job(
-    lent: Lent, app: Forge, keyed: JobDefinition[Any, Any], other: Any
+    lent: Lent, app: Forge, keyed: JobDefinition[Any, Any], psql: Any
 ) -> None:
     first = await keyed.dispatch({"n": 1}, conn=lent.conn)
     again = await keyed.dispatch({"n": 1}, conn=lent.conn)
@@ -145,13 +118,13 @@ async def test_a_key_stands_for_one_job(
     await lent.commit()
 
     assert (again.id, again.deduplicated, first.deduplicated) == (first.id, True, False)
-    assert (new, await count(other)) == (1499, 1500)
+    assert (new, await count(psql)) == (1499, 1500)
 
 
 async def test_a_type_known_elsewhere_is_looked_up_on_the_connection(
-    lent: Lent, app: Forge, other: Any
+    lent: Lent, app: Forge, psql: Any
 ) -> None:
-    await other.execute(
+    await psql.execute(
         "insert into forge_job_types (name, queue, priority) values ('elsewhere', 'q', 25)"
     )
 
@@ -176,7 +149,7 @@ async def test_jobs_are_read_back_alike_on_every_connection(
 
 @pytest.mark.parametrize("name", ["plain", "keyed"])
 async def test_a_bad_input_undoes_its_many_and_leaves_the_transaction_usable(
-    lent: Lent, app: Forge, request: pytest.FixtureRequest, other: Any, name: str
+    lent: Lent, app: Forge, request: pytest.FixtureRequest, psql: Any, name: str
 ) -> None:
     kind = request.getfixturevalue(name)
     await kind.dispatch({"n": "kept"}, conn=lent.conn)
@@ -190,11 +163,11 @@ async def test_a_bad_input_undoes_its_many_and_leaves_the_transaction_usable(
     await kind.dispatch({"n": "kept too"}, conn=lent.conn)
     await lent.commit()
 
-    assert await count(other) == 2
+    assert await count(psql) == 2
 
 
 async def test_a_failed_transaction_is_named_as_such(
-    lent: Lent, app: Forge, plain: JobDefinition[Any, Any], other: Any
+    lent: Lent, app: Forge, plain: JobDefinition[Any, Any], psql: Any
 ) -> None:
     await plain.dispatch(conn=lent.conn)
     with pytest.raises(Exception, match="division by zero"):
@@ -206,14 +179,14 @@ async def test_a_failed_transaction_is_named_as_such(
         await app.dispatch_many(plain, [{}], conn=lent.conn)
 
     await lent.rollback()
-    assert await count(other) == 0
+    assert await count(psql) == 0
 
 
 async def test_a_connection_lost_in_between_is_named_as_such(
-    lent: Lent, plain: JobDefinition[Any, Any], other: Any
+    lent: Lent, plain: JobDefinition[Any, Any], psql: Any
 ) -> None:
     await plain.dispatch(conn=lent.conn)
-    await other.execute(
+    await psql.execute(
         "select pg_terminate_backend(pid) from pg_stat_activity "
         "where state = 'idle in transaction' and datname = current_database()"
     )
@@ -223,115 +196,22 @@ async def test_a_connection_lost_in_between_is_named_as_such(
 
 
 async def test_a_notification_asked_for_leaves_with_the_commit(
-    lent: Lent, plain: JobDefinition[Any, Any], other: Any
+    lent: Lent, plain: JobDefinition[Any, Any], psql: Any
 ) -> None:
     heard: list[str] = []
-    await other.add_listener("forge_wake", lambda *note: heard.append(note[3]))
+    await psql.add_listener("forge_wake", lambda *note: heard.append(note[3]))
 
     await plain.dispatch(conn=lent.conn, notify=True)
-    await other.execute("select 1")
+    await psql.execute("select 1")
     before = list(heard)
     await lent.commit()
-    await other.execute("select 1")
+    await psql.execute("select 1")
 
     assert (before, heard) == ([], [""])
 
 
-async def test_a_closed_connection_is_refused(
-    database_url: str, plain: JobDefinition[Any, Any]
-) -> None:
-    of_asyncpg = await asyncpg.connect(database_url)
-    await of_asyncpg.close()
-    of_psycopg = psycopg.connect(database_url)
-    of_psycopg.close()
-    async_psycopg = await psycopg.AsyncConnection.connect(database_url)
-    await async_psycopg.close()
-    of_sqlalchemy = sqlalchemy.create_engine(on("psycopg", database_url)).connect()
-    of_sqlalchemy.close()
-    async with asyncpg.create_pool(database_url, min_size=0) as pool:
-        given_back = await pool.acquire()
-        await pool.release(given_back)
-        engine = create_async_engine(on("asyncpg", database_url))
-        async_sqlalchemy = await engine.connect()
-        await async_sqlalchemy.close()
-
-        for conn in (
-            of_asyncpg,
-            of_psycopg,
-            async_psycopg,
-            of_sqlalchemy,
-            given_back,
-            async_sqlalchemy,
-        ):
-            with pytest.raises(DatabaseUnavailable, match="conn= is closed"):
-                await plain.dispatch(conn=conn)
-        await engine.dispose()
-
-
-async def test_a_connection_in_no_transaction_is_refused(
-    database_url: str, plain: JobDefinition[Any, Any], other: Any
-) -> None:
-    of_psycopg = psycopg.connect(database_url, autocommit=True)
-    engine = sqlalchemy.create_engine(on("psycopg", database_url), isolation_level="AUTOCOMMIT")
-    of_sqlalchemy = engine.connect()
-    async_engine = create_async_engine(on("asyncpg", database_url), isolation_level="AUTOCOMMIT")
-    async_session = AsyncSession(async_engine)
-
-    for conn in (other, of_psycopg, of_sqlalchemy, async_session):
-        with pytest.raises(ForgeError, match="in no transaction"):
-            await plain.dispatch(conn=conn)
-
-    assert await count(other) == 0
-    of_psycopg.close()
-    of_sqlalchemy.close()
-    engine.dispose()
-    await async_session.close()
-    await async_engine.dispose()
-
-
-async def test_what_is_no_connection_is_refused(
-    database_url: str, app: Forge, plain: JobDefinition[Any, Any]
-) -> None:
-    engine = sqlalchemy.create_engine(on("psycopg", database_url))
-    async with asyncpg.create_pool(database_url, min_size=0) as pool:
-        for conn in (object(), "postgresql://", engine, pool, 0):
-            with pytest.raises(InvalidValue, match="take one connection first"):
-                await plain.dispatch(conn=conn)
-            with pytest.raises(InvalidValue, match="take one connection first"):
-                await app.dispatch_many(plain, [{}], conn=conn)
-
-
-async def test_another_driver_of_sqlalchemy_is_refused_by_its_name(
-    plain: JobDefinition[Any, Any],
-) -> None:
-    with (
-        sqlalchemy.create_engine("sqlite://").connect() as conn,
-        pytest.raises(InvalidValue, match=r"SQLAlchemy on pysqlite; .*postgresql\+psycopg"),
-    ):
-        await plain.dispatch(conn=conn)
-
-
-async def test_an_unmigrated_database_is_named_as_such(
-    database_url: str, plain: JobDefinition[Any, Any]
-) -> None:
-    with psycopg.connect(database_url) as conn:
-        conn.execute("set local search_path = pg_catalog")
-
-        with pytest.raises(ForgeError, match="forge migrate"):
-            await plain.dispatch(conn=conn)
-
-
-@pytest.mark.parametrize("kind", ASYNC)
-async def test_a_connection_with_a_loop_is_refused_where_there_is_none(
-    database_url: str, kind: str
-) -> None:
-    async with ASYNC[kind](database_url) as lent:
-        with pytest.raises(InvalidValue, match="needs its event loop"):
-            run_on_sync(lent.conn, jobs.get([]))
-
-
 async def test_a_session_within_run_sync_serves_code_without_a_loop(
-    database_url: str, app: Forge, plain: JobDefinition[Any, Any], other: Any
+    database_url: str, app: Forge, plain: JobDefinition[Any, Any], psql: Any
 ) -> None:
     def deep_inside(session: Session) -> None:
         app.sync.dispatch(plain, INPUT, conn=session)
@@ -340,17 +220,17 @@ async def test_a_session_within_run_sync_serves_code_without_a_loop(
     engine = create_async_engine(on("asyncpg", database_url))
     async with AsyncSession(engine) as session:
         await session.run_sync(deep_inside)
-        before = await count(other)
+        before = await count(psql)
         await session.commit()
     await engine.dispose()
 
-    assert (before, await count(other)) == (0, 4)
+    assert (before, await count(psql)) == (0, 4)
 
 
 async def test_the_callers_own_rows_and_the_job_live_and_die_together(
-    database_url: str, plain: JobDefinition[Any, Any], other: Any
+    database_url: str, plain: JobDefinition[Any, Any], psql: Any
 ) -> None:
-    await other.execute("create table orders (id int primary key)")
+    await psql.execute("create table orders (id int primary key)")
     engine = create_async_engine(on("asyncpg", database_url))
 
     async def order(number: int) -> None:
@@ -363,5 +243,5 @@ async def test_the_callers_own_rows_and_the_job_live_and_die_together(
         await order(2)
     await engine.dispose()
 
-    assert await count(other) == 1
-    assert await other.fetchval("select array_agg(id) from orders") == [2]
+    assert await count(psql) == 1
+    assert await psql.fetchval("select array_agg(id) from orders") == [2]
