@@ -1,0 +1,102 @@
+"""`app.sync`: one for all threads, beside a loop, after a fork, until it is closed."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from forge import Forge
+from forge.sync import SyncForge
+from tests.flow.sync.conftest import count
+
+
+def test_an_app_has_one_sync_side(app: Forge) -> None:
+    assert app.sync is app.sync
+
+
+async def test_it_works_under_a_running_loop_beside_the_async_app(app: Forge) -> None:
+    before = await app.dispatch("double", {"n": 1})
+    between = app.sync.dispatch("double", {"n": 2})
+    after = await app.dispatch("double", {"n": 3})
+
+    assert [job.input["n"] for job in map(app.sync.get, (before.id, between.id, after.id))] == [
+        1,
+        2,
+        3,
+    ]
+    await app.close()
+
+
+def test_threads_share_it(sync: SyncForge, database_url: str) -> None:
+    with ThreadPoolExecutor(16) as threads:
+        handles = list(threads.map(lambda n: sync.dispatch("double", {"n": n}), range(200)))
+
+    assert len({handle.id for handle in handles}) == 200
+    assert count(database_url) == 200
+
+
+def test_after_close_it_opens_anew(sync: SyncForge, database_url: str) -> None:
+    sync.dispatch("double", {"n": 1})
+    sync.close()
+    sync.close()
+    sync.dispatch("double", {"n": 1})
+
+    assert count(database_url) == 2
+
+
+def test_closing_the_app_closes_it_too(app: Forge, database_url: str) -> None:
+    app.sync.dispatch("double", {"n": 1})
+
+    asyncio.run(app.close())
+
+    assert "forge-sync" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_forked_process_opens_its_own(database_url: str) -> None:
+    """As under a prefork server that loads the app, and uses it, before it forks."""
+    script = """
+        app.sync.dispatch("double", {"n": 0})
+        children = []
+        for n in (1, 2):
+            pid = os.fork()
+            if pid == 0:
+                handle = app.sync.dispatch("double", {"n": n})
+                assert handle.get().input == {"n": n}
+                sys.exit(0)
+            children.append(pid)
+        assert [os.waitpid(pid, 0)[1] for pid in children] == [0, 0]
+        assert app.sync.dispatch("double", {"n": 3}).get().input == {"n": 3}
+    """
+
+    ended = run(script, database_url)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert count(database_url) == 4
+
+
+def test_a_process_ends_in_good_order_without_closing_it(database_url: str) -> None:
+    ended = run('app.sync.dispatch("double", {"n": 0})', database_url)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert count(database_url) == 1
+
+
+def run(script: str, url: str) -> "subprocess.CompletedProcess[str]":
+    lines = [
+        "import os, sys",
+        "from forge import Forge",
+        f"app = Forge(database_url={url!r})",
+        "@app.job",
+        "async def double(ctx, input: dict): ...",
+        *(line.removeprefix(" " * 8) for line in script.splitlines()),
+    ]
+    return subprocess.run(
+        [sys.executable, "-X", "dev", "-c", "\n".join(lines)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | {"PYTHONASYNCIODEBUG": "0"},
+        check=False,
+    )
