@@ -1,26 +1,17 @@
-"""Row security: who has set a tenant reads and writes that tenant's rows alone, proven as SQL."""
+"""Who has set a tenant reads and writes that tenant's rows alone, proven as SQL."""
 
 from collections.abc import AsyncIterator
 from typing import Any
-from uuid import UUID
 
 import asyncpg
 import pytest
 
 from forge import Forge, InvalidPayload, JobContext
-from forge.core.lanes import BEGINNING
 from forge.dead_letters import DeadLetters
-from forge.store import job_types, jobs, schedules
+from forge.store import job_types, jobs
 from forge.store.database import Database
-from forge.store.jobs import Place
-from forge.store.roles import grant_roles
-from forge.store.secured import as_secured
 from forge.types import type_rows
-from tests.faults.kit.process import until
-from tests.flow.dead_letters.letters import fill
-from tests.plans.crowd import explaining, planned
-from tests.plans.test_plans import STATEMENTS
-from tests.store.placing import claiming, registered
+from tests.store.row_security.conftest import as_role
 
 TABLES = [
     "forge_jobs",
@@ -32,40 +23,6 @@ TABLES = [
     "forge_schedules",
     "forge_outbox",
 ]
-# One row per tenant and table, and one of nobody's.
-FILL = """
-with job as (
-    insert into forge_jobs (job_type, tenant_id, idempotency_key) values ('plain', $1, 'k')
-    returning id
-), keys as (
-    insert into forge_idempotency_keys (tenant_id, key, job_id) select $1, 'k', id from job
-), attempts as (
-    insert into forge_attempts (job_id, lease, attempt, tenant_id, outcome)
-    select id, 1, 1, $1, 'retry' from job
-), audit as (
-    insert into forge_audit_events (event, tenant_id, job_id) select 'seen', $1, id from job
-), schedules as (
-    insert into forge_schedules (type, tenant_id) values ('tick', $1)
-), outbox as (
-    insert into forge_outbox (job_id) select id from job
-)
-select id from job"""
-Psql = "asyncpg.Connection[Any]"
-
-
-def as_role(role: str, url: str) -> str:
-    return url.replace("//forge@", f"//{role}@")
-
-
-@pytest.fixture
-async def filled(database: Database, psql: Any) -> dict[int | None, UUID]:
-    """Rows of tenant 1, of tenant 2 and of nobody, and the roles; returns a job of each."""
-    await grant_roles(database)
-    made = {}
-    for tenant in (1, 2, None):
-        made[tenant] = await psql.fetchval(FILL, tenant)
-        await fill(psql, 1, tenant_id=tenant)
-    return made
 
 
 @pytest.fixture
@@ -271,77 +228,3 @@ async def test_many_are_dispatched_without_copy_where_row_security_holds(
     waiting = "select count(distinct input) from forge_jobs where scheduled_at > now() + '59m'"
     assert await psql.fetchval(waiting) == 1200
     assert await psql.fetchval("select count(*) from forge_jobs where tenant_id = 5") == 0
-
-
-@pytest.mark.parametrize("name", [*STATEMENTS])
-async def test_a_worker_plans_as_if_there_were_no_policies(
-    filled: Any, psql: Any, database: Database, name: str
-) -> None:
-    worker = await registered(database)
-    await psql.execute(
-        "insert into forge_jobs (job_type) select 'busy' from generate_series(1, 500)"
-    )
-    await psql.execute("analyze")
-    ids = [row["id"] for row in await psql.fetch("select id from forge_jobs limit 20")]
-    lanes = [lane.lane for lane in await database.run(jobs.survey())]
-    statement = STATEMENTS[name](worker, ids, lanes)
-
-    connection = await explaining(database)
-    as_owner = await planned(connection, statement)
-    await connection.execute("set role forge_worker")
-    as_worker = await planned(connection, as_secured(statement))
-
-    await connection.close()
-    assert as_worker.nodes == as_owner.nodes
-
-
-async def test_a_worker_claims_from_a_long_lane_without_reading_all_of_it(
-    filled: Any, psql: Any, database: Database
-) -> None:
-    worker = await registered(database)
-    await psql.execute(
-        "insert into forge_jobs (job_type) select 'busy' from generate_series(1, 20000)"
-    )
-    as_worker = Database(as_role("forge_worker", database.url))
-    busy = next(lane for lane in await as_worker.run(jobs.survey()) if lane.job_type == "busy")
-    read = "select idx_tup_read from pg_stat_user_indexes where indexrelname = 'forge_jobs_ready'"
-    before = await psql.fetchval(read) or 0
-
-    claimed = [
-        job
-        for lanes in ([busy.lane], [busy.lane, busy.lane + 1])
-        for job in await as_worker.run(claiming(lanes, worker, 10))
-    ]
-
-    await as_worker.close()
-    await until(lambda: _has_grown(psql, read, before), 10, "the server has counted")
-    assert len(claimed) == 20
-    assert await psql.fetchval(read) - before < 1000
-
-
-async def test_a_worker_claims_schedules_as_if_there_were_no_policies(
-    filled: Any, psql: Any, database: Database
-) -> None:
-    worker = await registered(database)
-    await psql.execute(
-        "insert into forge_schedules (type, key, next_run_at) "
-        "select 'busy', n, now() from generate_series(1, 5000) as n"
-    )
-    await psql.execute("analyze")
-    places = [Place(lane.lane, *BEGINNING) for lane in await database.run(schedules.survey())]
-    statement = schedules.claim(
-        places, 10, worker=worker.id, incarnation=worker.incarnation, rules={}
-    )
-
-    connection = await explaining(database)
-    as_owner = await planned(connection, statement)
-    await connection.execute("set role forge_worker")
-    as_worker = await planned(connection, as_secured(statement))
-
-    await connection.close()
-    assert as_worker.nodes == as_owner.nodes
-    assert as_worker.buffers < 2 * as_owner.buffers
-
-
-async def _has_grown(psql: Any, counted: str, before: int) -> bool:
-    return bool((await psql.fetchval(counted) or 0) > before)
