@@ -1,0 +1,103 @@
+"""Schedules over HTTP: enabling, disabling and running them, and who did it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+
+from forge import Forge
+from tests.faults.kit.process import until
+from tests.flow.engine.conftest import Work
+from tests.http.admins import MANAGER
+from tests.http.conftest import MakeToken
+from tests.http.jobs import code
+from tests.http.schedules.conftest import LATER
+from tests.store.placing import Psql
+
+
+async def test_disabling_and_enabling_keep_its_time_and_are_written_down_once(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
+) -> None:
+    made = await app.schedules.ensure("fetch_feed", "1", tenant_id=7, next_run_at=LATER)
+    manager = token(*MANAGER, tenant=7, name="max")
+
+    async def moved(move: str, **body: Any) -> Any:
+        path = f"/_api/schedules/{made.id}/{move}"
+        answer = await http.post(path, headers=manager, json=body or None)
+        assert answer.status_code == 200, answer.text
+        shown = answer.json()
+        assert datetime.fromisoformat(shown["next_run_at"]) == LATER
+        return shown["enabled"], shown["next_runs"]
+
+    assert await moved("disable", reason="too many") == (False, [])
+    assert await moved("disable") == (False, [])
+    assert await moved("enable") == (True, ["2035-01-01T00:00:00Z"])
+    assert await moved("enable") == (True, ["2035-01-01T00:00:00Z"])
+
+    rows = await psql.fetch("select * from forge_audit_events order by id")
+    assert [(row["event"], row["notes"]) for row in rows] == [
+        ("schedule_disabled", "too many"),
+        ("schedule_enabled", None),
+    ]
+    assert {(row["actor"], row["tenant_id"], row["schedule_id"]) for row in rows} == {
+        ("max", 7, made.id)
+    }
+
+
+async def test_one_that_was_enabled_past_its_time_runs_at_once(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, work: Work
+) -> None:
+    past = datetime(2020, 1, 1, tzinfo=UTC)
+    made = await app.schedules.ensure("fetch_feed", "1", {}, next_run_at=past)
+    await app.schedules.disable("fetch_feed", "1")
+    await work(app)
+
+    await http.post(f"/_api/schedules/{made.id}/enable", headers=token(*MANAGER))
+
+    async def has_run() -> bool:
+        return (await app.schedules.get("fetch_feed", "1")).last_run_at is not None
+
+    await until(has_run, 20, "the schedule has run")
+
+
+async def test_one_that_is_asked_to_runs_at_once_and_that_is_written_down(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, work: Work, psql: "Psql[Any]"
+) -> None:
+    made = await app.schedules.ensure("fetch_feed", "1", {}, next_run_at=LATER)
+    await work(app)
+
+    answer = await http.post(f"/_api/schedules/{made.id}/run", headers=token(*MANAGER))
+
+    async def has_run() -> bool:
+        return (await app.schedules.get("fetch_feed", "1")).last_run_at is not None
+
+    assert answer.status_code == 202
+    assert datetime.fromisoformat(answer.json()["next_run_at"]) < LATER
+    await until(has_run, 20, "the schedule has run")
+    row = await psql.fetchrow("select event, actor, schedule_id from forge_audit_events")
+    assert tuple(row) == ("schedule_run_requested", "ann", made.id)
+
+
+async def test_one_that_is_disabled_is_not_run(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
+) -> None:
+    made = await app.schedules.ensure("fetch_feed", "1", next_run_at=LATER)
+    disabled = await app.schedules.disable("fetch_feed", "1")
+
+    answer = await http.post(f"/_api/schedules/{made.id}/run", headers=token(*MANAGER))
+
+    assert code(answer) == (409, "conflict")
+    assert await app.schedules.get("fetch_feed", "1") == disabled
+    assert await psql.fetchval("select count(*) from forge_audit_events") == 0
+
+
+async def test_what_writes_the_audit_fails_together_with_the_move(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
+) -> None:
+    made = await app.schedules.ensure("fetch_feed", "1", next_run_at=LATER)
+    await psql.execute("revoke insert on forge_audit_events from forge_api")
+
+    answer = await http.post(f"/_api/schedules/{made.id}/disable", headers=token(*MANAGER))
+
+    assert code(answer) == (500, "internal")
+    assert await app.schedules.get("fetch_feed", "1") == made
