@@ -1,24 +1,21 @@
-"""A worker's metrics: what they are called, and that each is fed by the thing it names."""
+"""A worker's metrics: each is fed by the thing it names."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 import forge
-from forge import Forge, JobContext
+from forge import Forge, JobContext, Worker
 from forge.cli.metrics_output import measured
-from forge.core.clock import DatabaseClock
-from forge.core.crew import crew_name
-from forge.telemetry.instruments import OTHER, Counter, Histogram
 from forge.telemetry.metrics import Metrics
 from forge.telemetry.queue import QueueWatch
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import MakeApp, Work
 from tests.telemetry.exposed import Samples, shown
 from tests.telemetry.handlers import call_from_process
-
-SECONDS = (0.1, 0.3, 0.5, 0.7, 1, 3, 5, 7, 10)
 
 
 async def test_attempts_are_measured_by_type_and_status(make_app: MakeApp, work: Work) -> None:
@@ -217,80 +214,12 @@ async def test_statements_of_a_worker_are_measured_by_their_names(
     assert {"jobs/survey", "jobs/claim", "workers/beat"} <= named
 
 
-def test_labels_from_outside_cannot_fill_the_memory() -> None:
-    counter = Counter("calls_total", "Calls.", ("service",), most=10)
-
-    for n in range(1000):
-        counter.labelled(f"host{n}").add()
-
-    series = dict(counter.series())
-    assert len(series) == 11
-    assert series[OTHER,].value == 990
-
-
-def test_a_value_on_the_bound_of_a_bucket_counts_in_it() -> None:
-    histogram = Histogram("seconds", "Seconds.", (), (0.1, 0.5))
-
-    for value in (0.1, 0.10001, 0.5, 7):
-        histogram.labelled().observe(value)
-
-    buckets = dict(histogram.labelled().cumulative())
-    assert buckets == {"0.1": 1, "0.5": 3, "+Inf": 4}
-
-
-def test_what_another_process_measured_is_added() -> None:
-    here, there = Metrics().worker, Metrics().worker
-    for metrics in (here, there):
-        metrics.s3_operation_duration_seconds.labelled("get", "photos").observe(0.2)
-        metrics.s3_operation_errors_total.labelled("get", "photos", "404").add()
-
-    here.absorb(there.drain())
-
-    samples = shown(here.registry)
-    assert samples["s3_operation_duration_seconds_count", "photos", "get"] == 2
-    assert samples["s3_operation_errors_total", "photos", "404", "get"] == 2
-    assert there.drain() == []
-
-
-def test_the_quickest_reading_of_the_databases_clock_counts() -> None:
-    clock = DatabaseClock(0.0)
-
-    clock.read(10.0, 10.2, 1000.1)
-    clock.read(20.0, 24.0, 1010.5)
-    clock.read(30.0, 30.1, 1020.05)
-
-    assert clock.ahead == pytest.approx(990.0)
-    assert clock.error == pytest.approx(0.05)
-
-
-def test_a_reading_of_the_databases_clock_gets_old() -> None:
-    clock = DatabaseClock(0.0)
-
-    clock.read(10.0, 10.01, 1000.0)
-    clock.read(100.0, 101.0, 2000.0)
-
-    assert clock.ahead == pytest.approx(1899.5)
-
-
-def test_crews_are_named_by_what_they_do() -> None:
-    assert crew_name(["b", "a", "a"], None) == "a,b"
-    assert crew_name([], ["mail", "fax"]) == "any@fax,mail"
-    assert len(crew_name([f"capability{n}" for n in range(100)], None)) == 255
-    long = [f"capability{n}" for n in range(100)]
-    assert crew_name(long, None) != crew_name([*long, "one more"], None)
-
-
-def working(app: Forge, work: Work) -> Any:
+@asynccontextmanager
+async def working(app: Forge, work: Work) -> AsyncIterator[Worker]:
     """Run a worker of this app that is measured as `forge worker` does."""
-    from contextlib import asynccontextmanager
-
-    @asynccontextmanager
-    async def block() -> Any:
-        worker = await work(app)
-        async with measured(worker, None):
-            yield worker
-
-    return block()
+    worker = await work(app)
+    async with measured(worker, None):
+        yield worker
 
 
 async def once(app: Forge, holds: Any) -> Samples:
