@@ -11,18 +11,8 @@ from forge import Forge, JobContext, JobHandle
 from forge.http import live_stream, live_view
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import Work
-from tests.http.conftest import MakeServerApp, MakeToken, Serve
+from tests.http.conftest import MakeToken
 from tests.http.live_client import events, watch_token
-
-
-@pytest.fixture
-def api(app: Forge, make_server_app: MakeServerApp) -> Any:
-    return make_server_app(app)
-
-
-@pytest.fixture
-async def address(api: Any, serve: Serve) -> str:
-    return await serve(api)
 
 
 @pytest.fixture

@@ -1,0 +1,52 @@
+"""A server on a real port, and a job that changes under the eyes of those who follow it."""
+
+import secrets
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from forge import Forge
+from tests.http.conftest import MakeServerApp, MakeToken, Serve
+from tests.http.live_client import Client, client
+
+LONG = 300_000
+
+
+@pytest.fixture
+def api(app: Forge, make_server_app: MakeServerApp) -> Any:
+    return make_server_app(app)
+
+
+@pytest.fixture
+async def address(api: Any, serve: Serve) -> str:
+    return await serve(api)
+
+
+@pytest.fixture
+async def job_id(psql: Any) -> UUID:
+    """A job of tenant 7 that waits."""
+    made: UUID = await psql.fetchval(
+        "insert into forge_jobs (job_type, tenant_id) values ('x', 7) returning id"
+    )
+    return made
+
+
+@pytest.fixture
+async def quick(address: str, token: MakeToken) -> AsyncIterator[Client]:
+    """A client that reads all it is sent."""
+    async with client(address, token("user")) as live:
+        yield live
+
+
+async def change(psql: Any, job_id: UUID, percent: int) -> None:
+    """Change a job's progress, with a message too long for a slow reader's buffers."""
+    # Random, for sockets compress what they send.
+    await psql.execute(
+        "update forge_jobs set progress_percent = $2, progress_message = $3 where id = $1",
+        job_id,
+        percent,
+        secrets.token_urlsafe(LONG),
+    )
+    await psql.execute("select pg_notify('forge_changes', $1)", job_id.hex)

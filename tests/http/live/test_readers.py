@@ -1,0 +1,149 @@
+"""Readers that are slow, stall, vanish, or come and go by the hundred."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from forge.http import live_conversation, live_stream
+from tests.faults.kit.process import until
+from tests.http.conftest import MakeToken
+from tests.http.live.conftest import change
+from tests.http.live_client import Client, client
+
+ROUNDS = 60
+
+
+async def test_a_slow_reader_gets_the_newest_and_holds_up_nobody(
+    address: str, quick: Client, job_id: UUID, token: MakeToken, psql: Any
+) -> None:
+    async with client(address, token("user"), max_queue=1) as slow:
+        await slow.subscribe(job_id)
+        await quick.subscribe(job_id)
+        await changes(psql, job_id, quick)
+
+        read = 0
+        while (await slow.job())["progress_percent"] != ROUNDS:
+            read += 1
+
+    assert read < ROUNDS - 10
+
+
+async def test_what_a_slow_reader_has_yet_to_read_does_not_grow(
+    address: str,
+    quick: Client,
+    job_id: UUID,
+    token: MakeToken,
+    psql: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = conversations(monkeypatch)
+    async with client(address, token("user"), max_queue=1) as slow:
+        await slow.subscribe(job_id)
+        await quick.subscribe(job_id)
+        await changes(psql, job_id, quick)
+
+        assert [len(one._unsent) for one in held] == [1]
+        slow.socket.transport.abort()
+
+
+@pytest.mark.parametrize("kind", ["socket", "stream"])
+async def test_a_reader_that_takes_nothing_is_given_up(
+    api: Any,
+    address: str,
+    quick: Client,
+    job_id: UUID,
+    token: MakeToken,
+    psql: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    monkeypatch.setattr(live_conversation, "STALL", 0.3)
+    monkeypatch.setattr(live_stream, "STALL", 0.3)
+    other = await psql.fetchval("insert into forge_jobs (job_type) values ('y') returning id")
+    stalled = client(address, token("user"), max_queue=1) if kind == "socket" else None
+    if stalled is not None:
+        live = await stalled.__aenter__()
+        await live.subscribe(job_id)
+    else:
+        writer = await a_stream_that_nobody_reads(address, job_id, token("user"))
+    await quick.subscribe(other)
+    await until(lambda: len(api.state.live[1]._watched) == 2, 10, "both are watched")
+
+    async def changed_again() -> bool:
+        await change(psql, job_id, 1)
+        return list(api.state.live[1]._watched) == [other]
+
+    await until(changed_again, 20, "the stalled one is given up")
+    await change(psql, other, 5)
+    await quick.job(lambda job: job["progress_percent"] == 5)
+    if stalled is not None:
+        live.socket.transport.abort()
+    else:
+        writer.transport.abort()
+
+
+async def test_a_client_that_vanishes_leaves_nothing_behind(
+    api: Any, address: str, job_id: UUID, token: MakeToken
+) -> None:
+    async with client(address, token("user")) as live:
+        await live.subscribe(job_id)
+        await live.job()
+        live.socket.transport.abort()
+
+        await until(lambda: api.state.live[1]._watched == {}, 10, "nothing is watched")
+
+
+async def test_hundreds_of_sockets_come_and_go_without_a_trace(
+    api: Any, address: str, quick: Client, job_id: UUID, token: MakeToken
+) -> None:
+    await quick.subscribe(job_id)
+    await quick.job()
+    before = len(asyncio.all_tasks())
+
+    async def come_and_go() -> None:
+        async with client(address, token("user")) as live:
+            await live.subscribe(job_id)
+            await live.job()
+
+    for _ in range(10):
+        await asyncio.gather(*(come_and_go() for _ in range(30)))
+
+    await until(lambda: len(asyncio.all_tasks()) <= before, 10, "no task is left")
+    (watched,) = api.state.live[1]._watched.values()
+    assert len(watched.tells) == 1
+
+
+async def changes(psql: Any, job_id: UUID, quick: Client) -> None:
+    """Change the job again and again, each time when the quick reader has seen the last."""
+    await quick.job()
+    for n in range(1, ROUNDS + 1):
+        await change(psql, job_id, n)
+        await quick.job(lambda job, n=n: job["progress_percent"] == n)
+
+
+async def a_stream_that_nobody_reads(
+    address: str, job_id: UUID, headers: dict[str, str]
+) -> asyncio.StreamWriter:
+    host, port = address.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
+    lines = [f"GET /_api/jobs/{job_id}/events HTTP/1.1", f"Host: {host}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    writer.write("\r\n".join([*lines, "", ""]).encode())
+    await writer.drain()
+    assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+    return writer
+
+
+def conversations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the list of all conversations that are begun from here on."""
+    begun: list[Any] = []
+    hold = live_conversation.Conversation.hold
+
+    async def noted(self: Any) -> None:
+        begun.append(self)
+        await hold(self)
+
+    monkeypatch.setattr(live_conversation.Conversation, "hold", noted)
+    return begun

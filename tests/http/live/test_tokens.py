@@ -1,0 +1,78 @@
+"""A conversation lasts as long as the token it was begun with, or renewed by."""
+
+from typing import Any
+from uuid import UUID
+
+from forge.cli.token import hash_of
+from forge.config_server import AuthConfig
+from forge.http.auth import Authenticator
+from tests.http.conftest import MakeToken
+from tests.http.live.conftest import change
+from tests.http.live_client import client, watch_token
+
+
+async def test_a_token_that_is_withdrawn_ends_the_conversation(
+    api: Any, address: str, job_id: UUID
+) -> None:
+    token = "a token that will be withdrawn"
+    known = {"name": "ann", "sha256": hash_of(token), "roles": ["user"]}
+    settings = [AuthConfig.model_validate({"tokens": [known]})]
+    api.state.authenticator = Authenticator(lambda: settings[0])
+    async with client(address, {"Authorization": f"Bearer {token}"}) as live:
+        await live.subscribe(job_id)
+        await live.job()
+        settings[0] = AuthConfig()
+
+        assert await live.closed() == 4401
+
+
+async def test_a_token_that_ends_ends_the_conversation(
+    address: str, job_id: UUID, token: MakeToken
+) -> None:
+    async with client(address, token("user", lifetime=2)) as live:
+        await live.subscribe(job_id)
+        await live.job()
+
+        assert await live.closed() == 4401
+
+
+async def test_a_token_renewed_in_time_goes_on(
+    address: str, job_id: UUID, token: MakeToken, psql: Any
+) -> None:
+    async with client(address, token("user", lifetime=2)) as short, client(address) as live:
+        await live.say("auth", token=_bare(token("user", lifetime=2)))
+        await live.subscribe(job_id)
+        await live.job()
+        await live.say("auth", token=_bare(token("user")))
+        assert await short.closed() == 4401
+
+        await change(psql, job_id, 1)
+        assert (await live.job())["progress_percent"] == 1
+
+
+async def test_a_watch_token_that_ends_is_told_and_can_be_renewed(
+    address: str, job_id: UUID, psql: Any
+) -> None:
+    other = await psql.fetchval("insert into forge_jobs (job_type) values ('y') returning id")
+    async with client(address) as live:
+        await live.subscribe(other, watch_token=watch_token(other))
+        await live.subscribe(job_id, watch_token=watch_token(job_id, lifetime=2))
+        await live.job()
+        await live.job()
+        told = await live.next()
+        assert (told["code"], told["job_id"]) == ("unauthenticated", str(job_id))
+
+        await live.subscribe(job_id, watch_token=watch_token(job_id))
+        assert (await live.job())["id"] == str(job_id)
+
+
+async def test_the_last_watch_token_ends_the_conversation(address: str, job_id: UUID) -> None:
+    async with client(address) as live:
+        await live.subscribe(job_id, watch_token=watch_token(job_id, lifetime=2))
+        await live.job()
+
+        assert await live.closed() == 4401
+
+
+def _bare(headers: dict[str, str]) -> str:
+    return headers["Authorization"].removeprefix("Bearer ")
