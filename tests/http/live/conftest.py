@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from forge import Forge
+from forge import Forge, JobContext, JobHandle
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.live_client import Client, client
 
@@ -34,6 +34,18 @@ async def job_id(psql: Any) -> UUID:
 
 
 @pytest.fixture
+async def handle(app: Forge) -> JobHandle:
+    """A job of tenant 7 that waits."""
+
+    @app.job
+    async def export(ctx: JobContext, input: dict[str, Any]) -> dict[str, Any]:
+        ctx.progress(40, "almost")
+        return input
+
+    return await export.dispatch({"known": "plans"}, tenant_id=7, tags=["a"])
+
+
+@pytest.fixture
 async def quick(address: str, token: MakeToken) -> AsyncIterator[Client]:
     """A client that reads all it is sent."""
     async with client(address, token("user")) as live:
@@ -50,3 +62,11 @@ async def change(psql: Any, job_id: UUID, percent: int) -> None:
         secrets.token_urlsafe(LONG),
     )
     await psql.execute("select pg_notify('forge_changes', $1)", job_id.hex)
+
+
+def assert_error(told: dict[str, Any], code: str, job_id: Any = None) -> None:
+    """Whether what was told is an error with this code, of this job."""
+    assert (told["type"], told["code"]) == ("error", code), told
+    assert told["message"]
+    if job_id is not None:
+        assert told["job_id"] == str(job_id)

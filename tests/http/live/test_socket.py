@@ -1,4 +1,4 @@
-"""The socket: who may follow what, what they are shown, and what they may say."""
+"""The socket: who may follow what, and what they are shown."""
 
 import asyncio
 import json
@@ -6,30 +6,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from websockets.exceptions import InvalidStatus
 
 from forge import Forge, JobContext, JobHandle
-from forge.http import live_conversation, live_view
+from forge.http import live_view
 from tests.flow.engine.conftest import Work
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
+from tests.http.live.conftest import assert_error
 from tests.http.live_client import client, watch_token
-
-
-@pytest.fixture
-async def address(app: Forge, make_server_app: MakeServerApp, serve: Serve) -> str:
-    return await serve(make_server_app(app))
-
-
-@pytest.fixture
-async def handle(app: Forge) -> JobHandle:
-    """A job of tenant 7 that waits."""
-
-    @app.job
-    async def export(ctx: JobContext, input: dict[str, Any]) -> dict[str, Any]:
-        ctx.progress(40, "almost")
-        return input
-
-    return await export.dispatch({"known": "plans"}, tenant_id=7, tags=["a"])
 
 
 async def test_a_job_is_shown_as_it_stands_and_at_each_change(
@@ -204,131 +187,6 @@ async def test_who_subscribes_again_is_shown_the_present_again(
             assert (await live.job())["status"] == "pending"
 
 
-@pytest.mark.parametrize("scheme", ["Bearer nonsense", "Basic YTpi"])
-async def test_a_bad_header_is_refused_before_there_is_a_socket(address: str, scheme: str) -> None:
-    with pytest.raises(InvalidStatus) as refused:
-        async with client(address, {"Authorization": scheme}):
-            pass
-
-    assert refused.value.response.status_code == 401
-    assert json.loads(refused.value.response.body)["code"] == "unauthenticated"
-
-
-async def test_a_bad_token_in_the_first_message_ends_the_conversation(address: str) -> None:
-    async with client(address) as live:
-        await live.say("auth", token="nonsense")
-
-        assert_error(await live.next(), "unauthenticated")
-        assert await live.closed() == 4401
-
-
-async def test_a_token_without_a_role_is_refused(address: str, token: MakeToken) -> None:
-    with pytest.raises(InvalidStatus) as refused:
-        async with client(address, token("manager")):
-            pass
-
-    assert refused.value.response.status_code == 403
-
-
-async def test_who_never_says_who_they_are_is_sent_away(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(live_conversation, "INTRODUCTION", 0.2)
-    monkeypatch.setattr(live_conversation, "RECHECK", 0.1)
-    async with client(address) as live:
-        await live.say("subscribe", job_id=uuid4())
-        assert_error(await live.next(), "unauthenticated")
-
-        assert await live.closed() == 4401
-
-
-@pytest.mark.parametrize(
-    ("said", "code"),
-    [
-        ("no json", "bad_request"),
-        (b"{}", "bad_request"),
-        ("[]", "invalid"),
-        ("{}", "invalid"),
-        ('{"type":"dance"}', "invalid"),
-        ('{"type":"subscribe"}', "invalid"),
-        ('{"type":"subscribe","job_id":"x"}', "invalid"),
-        ('{"type":"subscribe","job_id":7}', "invalid"),
-        ('{"type":"auth","token":null}', "invalid"),
-        ('{"type":"auth","token":"x","more":1}', "invalid"),
-        ("[" * 30_000, "bad_request"),
-    ],
-)
-async def test_what_cannot_be_read_is_an_error_and_nothing_more(
-    address: str, handle: JobHandle, token: MakeToken, said: str | bytes, code: str
-) -> None:
-    async with client(address, token("user")) as live:
-        await live.socket.send(said)
-        assert_error(await live.next(), code)
-
-        await live.subscribe(handle.id)
-        assert (await live.job())["id"] == str(handle.id)
-
-
-async def test_a_message_that_is_too_large_ends_the_conversation(
-    address: str, token: MakeToken
-) -> None:
-    async with client(address, token("user")) as live:
-        await live.socket.send(json.dumps({"type": "auth", "token": "x" * 70_000}))
-
-        assert await live.closed() == 1009
-
-
-async def test_a_socket_follows_so_many_jobs_and_no_more(
-    address: str, handle: JobHandle, token: MakeToken, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(live_conversation, "MOST_SUBSCRIPTIONS", 1)
-    one_too_many = uuid4()
-    async with client(address, token("user")) as live:
-        await live.subscribe(handle.id)
-        await live.subscribe(one_too_many)
-        told = [await live.next(), await live.next()]
-
-        (error,) = [message for message in told if message["type"] == "error"]
-        assert_error(error, "too_many", one_too_many)
-        await live.subscribe(handle.id)
-        await live.job()
-
-
-@pytest.mark.parametrize(
-    ("origin", "is_let_in"),
-    [
-        ("same", True),
-        ("https://app.example", True),
-        ("https://app.example.evil", False),
-        ("https://app.example:8443", False),
-        ("http://app.example", False),
-        ("http://evil.example", False),
-        ("null", False),
-        ("", False),
-    ],
-)
-async def test_pages_of_other_origins_get_no_socket(
-    make_app: Any,
-    make_server_app: MakeServerApp,
-    serve: Serve,
-    token: MakeToken,
-    origin: str,
-    is_let_in: bool,
-) -> None:
-    app = make_app(server={"allowed_origins": ["https://app.example"]})
-    address = await serve(make_server_app(app))
-    headers = token("user") | {"Origin": address if origin == "same" else origin}
-
-    if is_let_in:
-        async with client(address, headers) as live:
-            await live.say("unsubscribe", job_id=uuid4())
-    else:
-        with pytest.raises(InvalidStatus) as refused:
-            async with client(address, headers):
-                pass
-        assert refused.value.response.status_code == 403
-
-
 async def test_the_socket_works_under_a_prefix(
     app: Forge, handle: JobHandle, make_server_app: MakeServerApp, serve: Serve, token: MakeToken
 ) -> None:
@@ -340,10 +198,3 @@ async def test_the_socket_works_under_a_prefix(
         await live.subscribe(handle.id)
 
         assert (await live.job())["id"] == str(handle.id)
-
-
-def assert_error(told: dict[str, Any], code: str, job_id: Any = None) -> None:
-    assert (told["type"], told["code"]) == ("error", code), told
-    assert told["message"]
-    if job_id is not None:
-        assert told["job_id"] == str(job_id)
