@@ -56,6 +56,12 @@ class Note(NamedTuple):
     message: str | None
     checkpoint: str | None
 
+    def followed_by(self, later: "Note | None") -> "Note":
+        """Return what both say together, where they differ what the later one says."""
+        if later is None:
+            return self
+        return Note._make(a if b is None else b for a, b in zip(self, later, strict=True))
+
 
 def dispatch(new: Sequence[UUID], inputs: Sequence[str], wish: Wish) -> Statement[list[Dispatched]]:
     if len(new) == 1 and wish.is_plain:

@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Awaitable
 from datetime import timedelta
 from functools import partial
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 NOTE_INTERVAL = 0.05
+NOTED = ("percent", "message", "checkpoint")
 PR_SET_PDEATHSIG = 1
 
 
@@ -79,7 +79,7 @@ class InChild:
     def __init__(self, channel: Channel, database: Database, pool: "Pool[Any]") -> None:
         self._channel = channel
         self._database = database
-        self._sent_at = 0.0
+        self._telling = threading.Lock()
         self.pool = pool
         self.metrics = WorkerMetrics()
         self._http: httpx.AsyncClient | None = None
@@ -90,9 +90,18 @@ class InChild:
         return self._http
 
     def noted(self, context: JobContext) -> None:
-        if time.monotonic() - self._sent_at >= NOTE_INTERVAL:
-            self._sent_at = time.monotonic()
-            self._channel.send({"note": take_note(context)})
+        # From a thread, for a plain function keeps the loop; not at once, for more may follow.
+        timer = threading.Timer(NOTE_INTERVAL, self.tell, (context,))
+        timer.daemon = True
+        timer.start()
+
+    def tell(self, context: JobContext, answer: dict[str, Any] | None = None) -> None:
+        """Send what is not written yet to the worker, for it to write, and the answer at last."""
+        with self._telling:  # nothing of this attempt may follow its answer
+            note = context.take_note()
+            if note is not None or answer is not None:
+                text = {} if note is None else dict(zip(NOTED, note[2:], strict=True))
+                self._channel.send({"note": text, **(answer or {})})
 
     def heartbeat(self, context: JobContext) -> Awaitable[None]:
         return self._beat(context)
@@ -108,14 +117,7 @@ class InChild:
     async def close(self) -> None:
         if self._http is not None:
             await self._http.aclose()
-
-
-def take_note(context: JobContext) -> dict[str, Any] | None:
-    """Take what is not written yet, for the worker to write."""
-    note, context.note = context.note, None
-    if note is None:
-        return None
-    return {"percent": note.percent, "message": note.message, "checkpoint": note.checkpoint}
+        await self._database.close()
 
 
 async def _serve(channel: Channel, order: dict[str, Any]) -> None:
@@ -124,9 +126,7 @@ async def _serve(channel: Channel, order: dict[str, Any]) -> None:
     context = _context(order, around)
     answer = await _answer(order, context, around)
     await around.close()
-    await database.close()
-    told = {"note": take_note(context) or {}, "metrics": around.metrics.drain()}
-    channel.send(answer | told)
+    around.tell(context, answer | {"metrics": around.metrics.drain()})
 
 
 async def _answer(order: dict[str, Any], context: JobContext, around: InChild) -> dict[str, Any]:

@@ -26,9 +26,8 @@ from forge.core.outcome import (
 )
 from forge.core.run import Run
 from forge.core.schedule_record import ScheduleRecord
-from forge.store.jobs import Note
 from forge.worker.attempt import Attempt, Stop
-from forge.worker.notes import Notes
+from forge.worker.context import JobContext
 
 MOST_IDLE = 4
 
@@ -36,10 +35,9 @@ MOST_IDLE = 4
 class Children:
     """Child processes, each running one attempt at a time; idle ones are kept for the next."""
 
-    def __init__(self, app: Forge, database_url: str, notes: Notes) -> None:
+    def __init__(self, app: Forge, database_url: str) -> None:
         self._app = app
         self._url = database_url
-        self._notes = notes
         self._idle: list[_Child] = []
 
     async def run(self, attempt: Attempt) -> Outcome | Settled:
@@ -49,7 +47,7 @@ class Children:
         if attempt.stop is not None:
             child.kill()
         try:
-            answer = await child.run(self._order(attempt), lambda note: self._noted(attempt, note))
+            answer = await child.run(self._order(attempt), attempt.context)
         except BaseException:
             child.kill()
             raise
@@ -82,13 +80,6 @@ class Children:
             "job": {name: _plain(value) for name, value in job.items()},
             "schedule": _schedule(attempt.job),
         }
-
-    def _noted(self, attempt: Attempt, note: dict[str, Any]) -> None:
-        context = attempt.context
-        if context.note is None:
-            context.note = Note(context.job_id, context.lease, None, None, None)
-            self._notes.add(context)
-        context.note = context.note._replace(**{k: v for k, v in note.items() if v is not None})
 
     def _cut_short(self, attempt: Attempt, how: str) -> Outcome | Settled:
         match attempt.stop:
@@ -132,7 +123,7 @@ class _Child:
         reader, writer = await asyncio.open_connection(sock=ours, limit=2**26)
         return cls(process, reader, writer)
 
-    async def run(self, order: dict[str, Any], noted: Any) -> dict[str, Any] | None:
+    async def run(self, order: dict[str, Any], context: JobContext) -> dict[str, Any] | None:
         """Send an order and return its answer; None when the process ended without one."""
         with suppress(ConnectionError):
             self._writer.write(json.dumps(order).encode() + b"\n")
@@ -145,8 +136,8 @@ class _Child:
             if not line:
                 return None
             message = json.loads(line)
-            if "note" in message:
-                noted(message["note"])
+            if message["note"]:
+                context.add_note(**message["note"])
             if "outcome" in message:
                 return message  # type: ignore[no-any-return]
 

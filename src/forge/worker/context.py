@@ -45,7 +45,17 @@ class Surroundings(Protocol):
 class JobContext:
     """The job at hand."""
 
-    __slots__ = ("_around", "_checkpoint", "_job", "cancelled", "completed", "lived_at", "note")
+    __slots__ = (
+        "_around",
+        "_checkpoint",
+        "_is_announced",
+        "_job",
+        "cancelled",
+        "completed",
+        "has_noted",
+        "lived_at",
+        "note",
+    )
 
     # Whether progress is written as it goes, for those who watch, or with the end.
     is_noted_as_it_goes = True
@@ -54,8 +64,11 @@ class JobContext:
         self._job = job
         self._around = around
         self._checkpoint = job.checkpoint
-        # What is not written yet, and when the last sign of life was.
+        # What is not written yet, whether somebody knows of it, and whether there ever was any.
         self.note: Note | None = None
+        self._is_announced = False
+        self.has_noted = False
+        # When the last sign of life was.
         self.lived_at = 0.0
         # Whether the job was taken from this attempt, and whether the handler completed it itself.
         self.cancelled = False
@@ -128,12 +141,12 @@ class JobContext:
     def checkpoint(self, value: Any) -> None:
         text = encode(value, what="the checkpoint", limit=CHECKPOINT_LIMIT)
         self._checkpoint = text
-        self._note(checkpoint=text)
+        self.add_note(checkpoint=text)
 
     def progress(self, percent: float, message: str | None = None) -> None:
         """Say how far the job is, in percent; cheap enough to call in every loop."""
         text = None if message is None else _storable(str(message))
-        self._note(percent=max(0, min(100, int(percent))), message=text)
+        self.add_note(percent=int(max(0, min(100, percent))), message=text)
 
     def heartbeat(self) -> Awaitable[None]:
         """Say that the job lives; raises StaleAttempt when it is no longer this attempt's.
@@ -170,12 +183,31 @@ class JobContext:
         """Run one of Forge's own statements."""
         return await self._around.run(statement)
 
-    def _note(self, **changes: Any) -> None:
-        was_waiting = self.note is not None
-        note = self.note or Note(self._job.id, self._job.lease, None, None, None)
-        self.note = note._replace(**{k: v for k, v in changes.items() if v is not None})
-        if not was_waiting and self.is_noted_as_it_goes:
+    def add_note(
+        self,
+        percent: int | None = None,
+        message: str | None = None,
+        checkpoint: str | None = None,
+    ) -> None:
+        """Have something written down before long; None keeps what is there."""
+        news = Note(self._job.id, self._job.lease, percent, message, checkpoint)
+        note = self.note
+        self.note = news if note is None else note.followed_by(news)
+        self.has_noted = True
+        if self.is_noted_as_it_goes and not self._is_announced:
+            self._is_announced = True
             self._around.noted(self)
+
+    def take_note(self) -> Note | None:
+        """Take what is not written yet, while the handler may be adding to it in its thread."""
+        # In this order: what is added between the two is announced twice rather than never.
+        self._is_announced = False
+        note, self.note = self.note, None
+        return note
+
+    def put_back(self, note: Note) -> None:
+        """Keep what was taken and could not be written."""
+        self.add_note(*note.followed_by(self.take_note())[2:])
 
     def stale(self, act: str) -> StaleAttempt:
         return StaleAttempt(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
+from forge.core.errors import DatabaseUnavailable, ForgeError
 from forge.store import jobs
 from forge.store.jobs import Note
 from forge.store.link import Link
@@ -25,28 +26,35 @@ class Notes:
         self._changed = changed
         self._refused = refused
         self._waiting: set[JobContext] = set()
+        # On their way, or sent in vain: each stays until the database has it.
+        self._unwritten: dict[JobContext, Note] = {}
 
     def add(self, context: JobContext) -> None:
         """An attempt has something to write down."""
-        if context.is_noted_as_it_goes:
-            self._waiting.add(context)
+        self._waiting.add(context)
 
     def take(self, context: JobContext) -> Note | None:
-        """Return what an attempt that has ended did not get written."""
-        note, context.note = context.note, None
+        """Return what an attempt noted that is not known to be written."""
         self._waiting.discard(context)
-        return note
+        before, note = self._unwritten.pop(context, None), context.take_note()
+        return note if before is None else before.followed_by(note)
 
     async def flush(self) -> None:
         """Write down whatever is new."""
-        if not self._waiting:
-            return
-        contexts, self._waiting = list(self._waiting), set()
-        taken = [(context, note) for context in contexts if (note := context.note) is not None]
-        for context, _ in taken:
-            context.note = None
-        if taken:
-            await self.write([note for _, note in taken])
+        waiting, self._waiting = self._waiting, set()
+        for context in waiting:
+            if (note := context.take_note()) is not None:
+                before = self._unwritten.get(context)
+                self._unwritten[context] = note if before is None else before.followed_by(note)
+        if self._unwritten:
+            try:
+                await self.write(list(self._unwritten.values()))
+            except DatabaseUnavailable:
+                raise  # all of it goes with the next write
+            except ForgeError:
+                self._unwritten.clear()  # one that cannot be stored may not hold up the others
+                raise
+            self._unwritten.clear()
 
     async def write(self, notes: Sequence[Note]) -> set[UUID]:
         """Write these notes and return whose were accepted."""

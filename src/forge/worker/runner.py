@@ -211,7 +211,7 @@ class Runner:
 
     def _end(self, attempt: Attempt, outcome: Outcome | Settled) -> None:
         job = attempt.job
-        note = self._notes.take(attempt.context) if attempt.context.note else None
+        note = self._notes.take(attempt.context) if attempt.context.has_noted else None
         seconds = self._loop.time() - attempt.began
         self.mean_seconds += (seconds - self.mean_seconds) * 0.05
         if not isinstance(outcome, Settled):

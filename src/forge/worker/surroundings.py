@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from forge.core.errors import InvalidValue
+from forge.core.errors import ForgeError, InvalidValue
 from forge.store.database import Pool
 from forge.store.jobs import Note
 from forge.store.link import Link
@@ -42,7 +42,12 @@ class InLoop:
         if time.monotonic() - context.lived_at < NEWS:
             return
         note = self._notes.take(context) or Note(context.job_id, context.lease, None, None, None)
-        if not await self._written(context, note):
+        try:
+            is_written = await self._written(context, note)
+        except ForgeError:
+            context.put_back(note)
+            raise
+        if not is_written:
             raise context.stale("heartbeat")
         context.lived_at = time.monotonic()
 

@@ -106,7 +106,7 @@ class Worker:
         self.notes = Notes(side, self.teller.changed, self._let_go)
         meter = CallMeter(self.app.metrics.worker)
         self.around = InLoop(side, self.notes, await database.users(), meter)
-        children = Children(self.app, database.url, self.notes)
+        children = Children(self.app, database.url)
         self.runner = Runner(
             self.app, self.definitions, self.acker, self.notes, self.around, children, recurrence
         )

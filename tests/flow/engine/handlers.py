@@ -2,10 +2,12 @@
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import forge
 from forge import JobContext, NonRetryable, RateLimited, Snooze
+from tests.faults.kit.process import until
 
 
 @forge.job(isolation="process")
@@ -71,6 +73,16 @@ async def report(ctx: JobContext, input: dict) -> Any:
     await ctx.heartbeat()
     ctx.progress(60, "nearly")
     return ctx.checkpoint
+
+
+@forge.job(isolation="process")
+async def step(ctx: JobContext, input: dict) -> None:
+    """Say each step in two reports at once, and go on when somebody has seen it."""
+    for n in range(input["steps"]):
+        ctx.progress(n, f"before {n}")
+        ctx.progress(n, f"step {n}")
+        seen = Path(input["folder"], f"step {n}")
+        await until(seen.exists, 20, f"{seen} is there")
 
 
 @forge.job(isolation="process")

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from math import inf
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from tests.flow.engine import handlers
 from tests.flow.engine.conftest import Work
 
 
-@pytest.mark.parametrize(("given", "stored"), [(-5, 0), (0, 0), (33.9, 33), (100, 100), (250, 100)])
+@pytest.mark.parametrize(
+    ("given", "stored"), [(-5, 0), (0, 0), (33.9, 33), (100, 100), (250, 100), (inf, 100)]
+)
 async def test_a_percentage_is_clamped_to_what_there_is(
     app: Forge, work: Work, given: float, stored: int
 ) -> None:
