@@ -42,7 +42,7 @@ class Children:
 
     async def run(self, attempt: Attempt) -> Outcome | Settled:
         """Run an attempt in a child, and see to it that the child ends when it should."""
-        child = self._idle.pop() if self._idle else await _Child.spawn()
+        child = await self._take_idle() or await _Child.spawn()
         attempt.interrupt = lambda why: child.kill()
         if attempt.stop is not None:
             child.kill()
@@ -54,7 +54,7 @@ class Children:
         if answer is None:
             how = await child.end()
             return self._cut_short(attempt, how)
-        if len(self._idle) < MOST_IDLE:
+        if child.is_alive and len(self._idle) < MOST_IDLE:
             self._idle.append(child)
         else:
             await child.close()
@@ -65,6 +65,14 @@ class Children:
         idle, self._idle = self._idle, []
         for child in idle:
             await child.close()
+
+    async def _take_idle(self) -> "_Child | None":
+        """Take a child that lives: the death of one that idled is nobody's crash."""
+        while self._idle:
+            if (child := self._idle.pop()).is_alive:
+                return child
+            await child.close()
+        return None
 
     def _order(self, attempt: Attempt) -> dict[str, Any]:
         handler = attempt.definition.handler
@@ -106,6 +114,11 @@ class _Child:
         self._process = process
         self._reader = reader
         self._writer = writer
+        self._is_killed = False
+
+    @property
+    def is_alive(self) -> bool:
+        return not self._is_killed and not self._reader.at_eof()
 
     @classmethod
     async def spawn(cls) -> "_Child":
@@ -142,6 +155,7 @@ class _Child:
                 return message  # type: ignore[no-any-return]
 
     def kill(self) -> None:
+        self._is_killed = True
         with suppress(ProcessLookupError):
             self._process.kill()
 
