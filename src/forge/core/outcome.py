@@ -59,7 +59,9 @@ class Released(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """The handler committed the completion itself; there is nothing left to write."""
+    """The handler committed the completion itself, or has nothing to say; its output may follow."""
+
+    output: str | None = None
 
 
 Outcome = Returned | Raised | Snoozed | Expired | Crashed | Released

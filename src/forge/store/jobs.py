@@ -155,7 +155,7 @@ def note(notes: Sequence[Note]) -> Statement[list[UUID]]:
     return _fenced("jobs/note", [(n.id, n.lease, Status.RUNNING, *n[2:]) for n in notes])
 
 
-def add_output(job_id: UUID, lease: int, output: str) -> Statement[list[UUID]]:
+def add_output(job_id: UUID, lease: int, output: str | None) -> Statement[list[UUID]]:
     return Statement(load("jobs/output"), (job_id, lease, output), ids)
 
 

@@ -10,6 +10,7 @@ from forge.core.event import AttemptRefused, Events
 from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.outcome import Ack, Completion, Settlement
+from forge.core.run import Run
 from forge.store import jobs
 from forge.store.jobs import Note
 from forge.store.link import Link
@@ -65,6 +66,11 @@ class Acker:
         else:
             self._settlements.append(ack)
         self._work.set()
+
+    def written_elsewhere(self, job: Job) -> None:
+        """A handler has written the end of its attempt in a transaction of its own."""
+        if not isinstance(job, Run):
+            self._changed([job.id])
 
     async def run(self, stop: asyncio.Event) -> None:
         """Write until told to stop and nothing is left."""

@@ -27,7 +27,6 @@ from forge.core.schedule_record import ScheduleRecord
 from forge.core.signals import Snooze
 from forge.registry import JobDefinition
 from forge.schedules.definition import ScheduleDefinition
-from forge.store import jobs
 from forge.store.database import Database, Pool
 from forge.store.jobs import Note
 from forge.store.statement import Statement
@@ -114,6 +113,9 @@ class InChild:
     async def run(self, statement: Statement[T]) -> T:
         return await self._database.run(statement)
 
+    def completed(self, context: JobContext) -> None:
+        self._channel.send({"note": {}, "completed": True})
+
     async def close(self) -> None:
         if self._http is not None:
             await self._http.aclose()
@@ -142,8 +144,6 @@ async def _answer(order: dict[str, Any], context: JobContext, around: InChild) -
                 measure_services(definition.app.events, around.metrics)
         output = await _call(definition, context, order["job"]["input"])
         text = definition.write_output(output, limit=order["output_limit"])
-        if context.completed and text is not None and context.is_noted_as_it_goes:
-            await context.run(jobs.add_output(context.job_id, context.lease, text))
         return {"outcome": "settled" if context.completed else "returned", "output": text}
     except Snooze as snooze:
         return {"outcome": "snoozed", "delay": snooze.delay.total_seconds()}

@@ -90,6 +90,8 @@ class Children:
         }
 
     def _cut_short(self, attempt: Attempt, how: str) -> Outcome | Settled:
+        if attempt.context.completed:
+            return Settled()
         match attempt.stop:
             case Stop.TIMEOUT:
                 timeout = attempt.job.timeout or attempt.definition.timeout
@@ -151,6 +153,8 @@ class _Child:
             message = json.loads(line)
             if message["note"]:
                 context.add_note(**message["note"])
+            if "completed" in message:
+                context.completed = True
             if "outcome" in message:
                 return message  # type: ignore[no-any-return]
 
@@ -179,7 +183,7 @@ def _outcome(answer: dict[str, Any]) -> Outcome | Settled:
         case "snoozed":
             return Snoozed(timedelta(seconds=answer["delay"]))
         case "settled":
-            return Settled()
+            return Settled(answer.get("output"))
     failure = answer["failure"]
     if failure["retry_after"] is not None:
         failure["retry_after"] = timedelta(seconds=failure["retry_after"])

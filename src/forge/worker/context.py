@@ -33,6 +33,9 @@ class Surroundings(Protocol):
     async def run(self, statement: Statement[T]) -> T:
         """Run one statement."""
 
+    def completed(self, context: "JobContext") -> None:
+        """The handler has completed its job: that this is no longer its own stops it no more."""
+
     @property
     def pool(self) -> "Pool[Any]":
         """The handlers' own connection pool."""
@@ -157,16 +160,21 @@ class JobContext:
 
     @asynccontextmanager
     async def complete_in_transaction(self, output: Any = None) -> AsyncIterator["Connection[Any]"]:
-        """Commit the handler's own writes and the completion together, or neither."""
+        """Commit the handler's own writes and the completion together, or neither.
+
+        The output is what is given here; without it, what the handler returns afterwards.
+        """
         text = self._write(output)
         async with self.db.acquire() as conn, conn.transaction():
             yield conn
             if not await self._complete_on(conn, text):
                 raise self.stale("complete_in_transaction")
         self.completed = True
+        self._around.completed(self)
 
     async def _complete_on(self, conn: "Connection[Any]", output: str | None) -> bool:
-        done = jobs.complete([Completion(self._job.id, self._job.lease, output)])
+        # A JSON null is yet to be replaced by what the handler returns.
+        done = jobs.complete([Completion(self._job.id, self._job.lease, output or "null")])
         if await is_accepted(conn, done):
             return True
         # The start of a job that was fetched ahead may not be written yet.

@@ -3,18 +3,24 @@
 import asyncio
 import random
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from forge.core.errors import DatabaseUnavailable, SchemaMissing
 from forge.core.event import Events
-from forge.store.link import Link
 from forge.store.statement import Statement
 
 T = TypeVar("T")
 
 
+class Runs(Protocol):
+    """Whatever runs statements."""
+
+    async def run(self, statement: Statement[T]) -> T:
+        """Run one statement."""
+
+
 async def insist(
-    link: Link, events: Events, statement: Callable[[], Statement[T]]
+    link: Runs, events: Events, statement: Callable[[], Statement[T]]
 ) -> tuple[T, bool]:
     """Ask until the database answers; say with its answer whether it took more than one try."""
     pause = 0.05

@@ -33,6 +33,7 @@ from forge.worker.acker import Acker
 from forge.worker.attempt import Attempt, Stop
 from forge.worker.children import Children
 from forge.worker.context import JobContext
+from forge.worker.insist import insist
 from forge.worker.notes import Notes
 from forge.worker.recurrence import Recurrence
 from forge.worker.schedule_context import ScheduleContext
@@ -119,9 +120,10 @@ class Runner:
     def let_go(self, job_id: UUID, lease: int) -> None:
         """Stop an attempt whose job is no longer its own."""
         attempt = self.running.get(job_id)
-        if attempt is not None and attempt.job.lease == lease:
-            attempt.context.cancelled = True
-            attempt.ask_to_stop(Stop.CANCELLED)
+        if attempt is None or attempt.job.lease != lease or attempt.context.completed:
+            return  # whoever has completed its job itself may do what is left to do
+        attempt.context.cancelled = True
+        attempt.ask_to_stop(Stop.CANCELLED)
 
     def policy_of(self, job: Job) -> Policy:
         return self._policies[job.type]
@@ -157,7 +159,10 @@ class Runner:
         if job.expired:
             return Expired()
         if definition.kind == "process" or job.is_suspect:
-            return await self._children.run(attempt)
+            outcome = await self._children.run(attempt)
+            if context.completed and isinstance(outcome, Settled):
+                await self._add_output(attempt, outcome.output)
+            return outcome
         if definition.kind == "async" and not self._middlewares:
             output = await definition.handler(*self._args(attempt))
         else:
@@ -165,7 +170,9 @@ class Runner:
         if attempt.stop is not None:
             return self._failed(attempt, None)
         if context.completed:
-            return await self._settled(attempt, output)
+            text = definition.write_output(output, limit=self._output_limit)
+            await self._add_output(attempt, text)
+            return Settled()
         if output is None:
             return Returned(None)
         return Returned(definition.write_output(output, limit=self._output_limit))
@@ -183,13 +190,11 @@ class Runner:
             return attempt.context, attempt.definition.decode(attempt.job.input)
         return (attempt.context,)
 
-    async def _settled(self, attempt: Attempt, output: Any) -> Settled:
+    async def _add_output(self, attempt: Attempt, output: str | None) -> None:
         """The handler committed the completion itself; keep what it returned, too."""
         job = attempt.job
-        text = attempt.definition.write_output(output, limit=self._output_limit)
-        if text is not None and not isinstance(job, Run):
-            await self._around.run(add_output(job.id, job.lease, text))
-        return Settled()
+        if not isinstance(job, Run):
+            await insist(self._around, self._events, lambda: add_output(job.id, job.lease, output))
 
     def _failed(self, attempt: Attempt, error: BaseException | None) -> Outcome | Settled:
         if attempt.context.completed:
@@ -223,6 +228,7 @@ class Runner:
         elif attempt.stop is Stop.CANCELLED and not attempt.context.completed:
             self._events.emit(AttemptStopped(job, seconds))
         else:
+            self._acker.written_elsewhere(job)
             done = Completion(job.id, job.lease, None)
             self._events.completed(job, Returned(None), done, seconds)
         # A worker taken for dead may have claimed its own former job again meanwhile.

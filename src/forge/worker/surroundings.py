@@ -59,6 +59,9 @@ class InLoop:
     async def run(self, statement: Statement[T]) -> T:
         return await self._link.run(statement)
 
+    def completed(self, context: JobContext) -> None:
+        """Nothing is to be done: the context is the worker's own."""
+
     @property
     def pool(self) -> "Pool[Any]":
         return self._pool
@@ -95,6 +98,9 @@ class InThreads:
 
     async def run(self, statement: Statement[T]) -> T:
         return await self._loop_side.run(statement)
+
+    def completed(self, context: JobContext) -> None:
+        """No handler in a thread gets here: it has no connection to complete with."""
 
     @property
     def pool(self) -> "Pool[Any]":

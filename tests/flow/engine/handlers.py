@@ -97,3 +97,18 @@ async def write_and_complete(ctx: JobContext, input: dict) -> str:
     async with ctx.complete_in_transaction() as conn:
         await conn.execute("insert into effects values ($1)", input["n"])
     return "returned"
+
+
+@forge.job(isolation="process")
+async def complete_and_linger(ctx: JobContext, input: dict) -> str:
+    """Complete, say so, and return once the gate is open."""
+    async with ctx.complete_in_transaction():
+        pass
+    ctx.progress(100, "completed, and not done yet")
+    _touch(input["completed"])
+    await until(Path(input["gate"]).exists, 20, "the gate is open")
+    return "returned"
+
+
+def _touch(path: str) -> None:
+    Path(path).touch()

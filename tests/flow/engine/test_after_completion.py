@@ -1,0 +1,114 @@
+"""A handler that has completed its job in a transaction of its own, and is not done yet."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from forge import Forge, JobContext
+from forge.store.notify import CHANGES
+from tests.faults.kit.process import until
+from tests.flow.engine import handlers
+from tests.flow.engine.conftest import Work
+
+
+async def test_who_waits_for_the_result_gets_what_the_handler_returns_afterwards(
+    app: Forge, work: Work
+) -> None:
+    committed, go_on = asyncio.Event(), asyncio.Event()
+
+    @app.job
+    async def pay(ctx: JobContext) -> str:
+        async with ctx.complete_in_transaction():
+            pass
+        committed.set()
+        await go_on.wait()
+        return "receipt"
+
+    @app.job
+    async def ping(ctx: JobContext) -> str:
+        return "pong"
+
+    await work(app)
+    other = await ping.dispatch()
+    await other.result(10)
+    handle = await pay.dispatch()
+    await committed.wait()
+
+    waiting = asyncio.create_task(handle.result(20))
+    await asyncio.sleep(0)
+    # All that is watched is looked at together: by now it was seen completed.
+    assert await other.result(10) == "pong"
+    assert not waiting.done()
+    go_on.set()
+    assert await waiting == "receipt"
+
+
+async def test_it_is_not_stopped_for_a_job_that_is_no_longer_its_own(
+    app: Forge, work: Work
+) -> None:
+    committed, go_on = asyncio.Event(), asyncio.Event()
+
+    @app.job
+    async def pay(ctx: JobContext) -> str:
+        async with ctx.complete_in_transaction():
+            pass
+        ctx.progress(100, "completed, and not done yet")
+        committed.set()
+        await go_on.wait()
+        return "receipt"
+
+    worker = await work(app)
+    handle = await pay.dispatch()
+    await committed.wait()
+    (attempt,) = worker.runner.running.values()
+    await until(lambda: attempt.context.note is None, 10, "its late report was sent")
+
+    # What is found twice counts.
+    await worker.reconciler.reconcile()
+    await worker.reconciler.reconcile()
+    go_on.set()
+
+    assert await handle.result(10) == "receipt"
+    assert not attempt.context.cancelled
+
+
+async def test_a_child_process_is_not_killed_for_it_either(
+    app: Forge, work: Work, tmp_path: Path
+) -> None:
+    completed, gate = tmp_path / "completed", tmp_path / "gate"
+    app.register(handlers.complete_and_linger)
+    worker = await work(app)
+    handle = await handlers.complete_and_linger.dispatch(
+        {"completed": str(completed), "gate": str(gate)}
+    )
+    await until(completed.exists, 30, "it has completed")
+
+    await worker.reconciler.reconcile()
+    await worker.reconciler.reconcile()
+    gate.touch()
+
+    assert await handle.result(30) == "returned"
+
+
+async def test_who_watches_is_told_of_the_end_without_a_poll(
+    app: Forge, work: Work, psql: Any
+) -> None:
+    told: list[str] = []
+    go_on = asyncio.Event()
+
+    @app.job
+    async def pay(ctx: JobContext) -> None:
+        await go_on.wait()
+        async with ctx.complete_in_transaction({"receipt": 7}):
+            pass
+
+    await psql.add_listener(CHANGES, lambda _conn, _pid, _channel, payload: told.append(payload))
+    await work(app)
+    handle = await pay.dispatch()
+
+    def times() -> int:
+        return sum(handle.id.hex in payload for payload in told)
+
+    await until(lambda: times() == 1, 10, "the start was told")
+    go_on.set()
+    await until(lambda: times() == 2, 10, "the end was told")
