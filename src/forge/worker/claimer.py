@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from forge.core.claims import Claims
 from forge.core.errors import ForgeError
 from forge.core.event import Events
 from forge.core.job import Job
@@ -21,12 +22,11 @@ from forge.store.link import Link
 from forge.store.waiting import within
 from forge.store.workers import Registration
 from forge.worker.acker import Acker
+from forge.worker.ahead import LONGEST_WAIT, Ahead, Waiting
 from forge.worker.recurrence import Recurrence
 from forge.worker.runner import Runner
 from forge.worker.serving import serves
 
-# Jobs are fetched ahead only as long as they would wait no longer than this for a slot.
-LONGEST_WAIT = 0.1
 # Where handlers take less than a trip to the database, the next jobs are fetched while these run,
 # and as running: by the time the answer is here, slots are free.
 IN_NO_TIME = 0.005
@@ -51,6 +51,8 @@ class Claimer:
         poll: Callable[[], float],
         told: Callable[[Sequence[UUID]], None],
         is_heard: Callable[[], bool],
+        claims: Claims,
+        release: Callable[[Sequence[Job]], None],
         recurrence: Recurrence | None = None,
     ) -> None:
         # More than one, so that a claim may be on its way while the disk still writes another.
@@ -64,15 +66,16 @@ class Claimer:
         self._told = told
         self._poll = poll
         self._is_heard = is_heard
+        self._claims = claims
+        self._release = release
         self._recurrence = recurrence
         self._had_schedules = False
         self._slots = worker.max_concurrent
         self._lanes: Lanes[Lane] = Lanes(self._serves)
         self._lane_of: dict[tuple[Any, ...], int] = {}
         self._changed = asyncio.Event()
-        self._ahead: deque[tuple[Job, float, bool]] = deque()
         self._loop = asyncio.get_running_loop()
-        self.lost_a_claim = False
+        self.ahead = Ahead()
         # Whether word of a lane's jobs comes by message.
         self.is_carried: Callable[[Lane], bool] = lambda lane: False
         self.stopped = asyncio.Event()
@@ -88,28 +91,12 @@ class Claimer:
 
     def slot_freed(self) -> None:
         """A slot is free: what was fetched ahead takes it at once."""
-        if self._ahead and not self.stopped.is_set():
-            job, _, is_started = self._ahead.popleft()
+        if self.ahead and not self.stopped.is_set():
+            job, _, is_started = self.ahead.next()
             if not is_started:
                 self._acker.start(job)
             self._runner.start(job)
         self._changed.set()
-
-    @property
-    def held(self) -> list[Job]:
-        """The jobs that wait here for a slot."""
-        return [job for job, *_ in self._ahead]
-
-    def give_up(self, job_id: UUID) -> None:
-        """Forget a waiting job that is no longer this worker's."""
-        self._ahead = deque(entry for entry in self._ahead if entry[0].id != job_id)
-
-    def overdue(self) -> list[Job]:
-        """Take out the jobs that have waited here too long: somebody else may have room."""
-        latest = self._loop.time() - 5 * LONGEST_WAIT
-        taken = [job for job, since, _ in self._ahead if since <= latest or self.stopped.is_set()]
-        self._ahead = deque(entry for entry in self._ahead if entry[0] not in taken)
-        return taken
 
     async def run(self) -> None:
         """Claim until told to stop."""
@@ -121,7 +108,6 @@ class Claimer:
                     await within(self._changed, self._idle_for())
                 pause = self._poll()
             except ForgeError as error:
-                self.lost_a_claim = True
                 self._events.notice("warning", "claims wait for the database", error=str(error))
                 await within(self.stopped, pause * random.uniform(0.5, 1.5))
                 pause = min(pause * 2, 5)
@@ -139,18 +125,20 @@ class Claimer:
         coming = deque([self._send(ask)])
         found_any, failure = ask.is_guess, None
         while coming:
-            ask, answer = coming.popleft()
+            ask, claim, answer = coming.popleft()
             try:
                 taken = await answer
             except ForgeError as error:
                 taken, failure = [], error
+                self._claims.lost_any = True
             while len(coming) < self._depth and not failure:
                 if (following := self._ask_ahead(len(taken))) is None:
                     break
                 coming.append(self._send(following))
             if coming:
                 await asyncio.sleep(0)  # the questions leave before these jobs take the loop
-            self._take(taken, ask.start)
+            self._take(taken, ask.start, is_late=self._claims.is_late(claim, time.monotonic()))
+            self._claims.end(claim)
             found_any |= bool(taken)
         if failure:
             raise failure
@@ -158,9 +146,10 @@ class Claimer:
         # next look can wait.
         return found_any or bool(self._lanes.next())
 
-    def _send(self, ask: "_Ask") -> "tuple[_Ask, asyncio.Future[list[Job]]]":
+    def _send(self, ask: "_Ask") -> "tuple[_Ask, int, asyncio.Future[list[Job]]]":
         self._links.rotate()
-        return ask, asyncio.ensure_future(self._fetch(ask, self._links[0]))
+        answer = asyncio.ensure_future(self._fetch(ask, self._links[0]))
+        return ask, self._claims.send(time.monotonic()), answer
 
     async def _ask(self) -> "_Ask | None":
         """Decide what to claim, after a look at where work stands when that is due."""
@@ -177,7 +166,7 @@ class Claimer:
 
     def _ask_ahead(self, just_taken: int) -> "_Ask | None":
         """Decide what to claim while these jobs run, where that takes them no time."""
-        in_hand = len(self._runner.running) + len(self._ahead) + just_taken
+        in_hand = len(self._runner.running) + len(self.ahead) + just_taken
         is_wanted = just_taken and in_hand <= self._slots and self._wait() < IN_NO_TIME
         if not is_wanted or self.stopped.is_set() or not self.may_claim():
             return None
@@ -242,12 +231,15 @@ class Claimer:
         self._lanes.took(ask.places, taken, ask.limit, self._lane_of_job)
         return list(taken)
 
-    def _take(self, taken: list[Job], start: bool) -> None:
+    def _take(self, taken: list[Job], start: bool, *, is_late: bool) -> None:
+        if is_late:
+            self._release(taken)  # some may be another's by now, and none may run twice
+            return
         room = self._slots - len(self._runner.running) if start else 0
         for job in taken[:room]:
             self._runner.start(job)
         now = self._loop.time()
-        self._ahead.extend((job, now, start or isinstance(job, Run)) for job in taken[room:])
+        self.ahead.add(Waiting(job, now, start or isinstance(job, Run)) for job in taken[room:])
 
     async def _survey(self) -> None:
         began = time.perf_counter()
@@ -267,10 +259,10 @@ class Claimer:
         free = self._slots - len(self._runner.running)
         wait = self._wait()
         if wait < IN_NO_TIME:
-            return (self._batch_size if free >= len(self._ahead) else 0), True
+            return (self._batch_size if free >= len(self.ahead) else 0), True
         if free > 0:
             return free, True
-        return (self._batch_size - len(self._ahead) if wait < LONGEST_WAIT else 0), False
+        return (self._batch_size - len(self.ahead) if wait < LONGEST_WAIT else 0), False
 
     def _wait(self) -> float:
         """How long a job that is fetched ahead would wait for a slot, going by the last ones."""

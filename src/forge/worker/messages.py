@@ -93,17 +93,14 @@ class Messages:
     def _desk(self) -> Desk:
         worker = self._worker
         runner, claimer = worker.runner, worker.claimer
-
-        def lost_a_claim() -> None:
-            claimer.lost_a_claim = True
-
         return Desk(
-            room=lambda: worker.settings.max_concurrent - len(runner.running) - len(claimer.held),
+            room=lambda: worker.settings.max_concurrent - len(runner.running) - len(claimer.ahead),
             may_claim=claimer.may_claim,
             may_judge=lambda: worker.heart.may_judge(),
             start=runner.start,
+            release=worker.release_jobs,
             told=worker.teller.changed,
-            lost_a_claim=lost_a_claim,
+            claims=worker.claims,
         )
 
     def _patience(self, settings: SqsConfig) -> Patience:

@@ -1,8 +1,10 @@
 """Comparing what this worker holds with what the database says it holds."""
 
 from collections.abc import Callable, Sequence
+from time import monotonic
 from uuid import UUID
 
+from forge.core.claims import Claims
 from forge.core.errors import ForgeError
 from forge.core.job import Job
 from forge.core.lifecycle import Status
@@ -14,6 +16,9 @@ from forge.store.workers import Registration
 from forge.worker.claimer import Claimer
 from forge.worker.runner import Runner
 
+# A worker that holds nothing and lost nothing looks all the same: a claim that it gave up on may
+# have been waiting in the server.
+LONGEST_PAUSE = 60.0
 # What schedules/reconcile calls a run that its worker does not know.
 UNKNOWN_RUN = "unknown run"
 
@@ -21,7 +26,8 @@ UNKNOWN_RUN = "unknown run"
 class Reconciler:
     """Finds jobs that were claimed in an answer that got lost, and those taken from this worker.
 
-    A job may be found on its way, just claimed or just settled: only what is found twice counts.
+    A job may be found on its way, just claimed or just settled: only what is found twice counts,
+    and nothing that an answer to come may bring.
     """
 
     interval = 3.0
@@ -32,6 +38,7 @@ class Reconciler:
         worker: Registration,
         runner: Runner,
         claimer: Claimer,
+        claims: Claims,
         let_go: Callable[[UUID, int], None],
         is_unwritten: Callable[[], bool],
     ) -> None:
@@ -39,28 +46,33 @@ class Reconciler:
         self._worker = worker
         self._runner = runner
         self._claimer = claimer
+        self._claims = claims
         self._let_go = let_go
         self._is_unwritten = is_unwritten
         self._suspicions: set[tuple[UUID, int, str]] = set()
+        self._looked_at = 0.0
 
     async def reconcile(self) -> None:
         """Look once; act on what the last look had found already."""
         held = self._held()
-        if not held and not self._claimer.lost_a_claim and not self._suspicions:
+        is_calm = not held and not self._claims.lost_any and not self._suspicions
+        if is_calm and monotonic() - self._looked_at < LONGEST_PAUSE:
             return
-        was_lost, self._claimer.lost_a_claim = self._claimer.lost_a_claim, False
+        is_explained = self._claims.any_since(self._looked_at) or self._is_unwritten()
+        was_lost, self._claims.lost_any = self._claims.lost_any, False
         try:
             findings = await self._findings(held)
         except ForgeError:
-            self._claimer.lost_a_claim |= was_lost
+            self._claims.lost_any |= was_lost
             raise
+        self._looked_at = monotonic()
         for job_id, lease, finding in findings & self._suspicions:
             if finding == "taken":
                 self._let_go(job_id, lease)
-            elif not self._is_unwritten():
+            elif not is_explained:
                 await self._give_back(job_id, lease, finding)
         self._suspicions = findings
-        self._claimer.lost_a_claim |= was_lost and bool(findings)
+        self._claims.lost_any |= was_lost and bool(findings)
 
     async def give_back_all(self) -> None:
         """At the end of the worker: whatever is still in its name, it has forgotten."""
@@ -84,4 +96,7 @@ class Reconciler:
         await self._link.run(jobs.settle([lost]))
 
     def _held(self) -> list[Job]:
-        return [*(attempt.job for attempt in self._runner.running.values()), *self._claimer.held]
+        return [
+            *(attempt.job for attempt in self._runner.running.values()),
+            *self._claimer.ahead.jobs,
+        ]

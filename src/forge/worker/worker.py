@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from forge.app import Forge
+from forge.core.claims import Claims
 from forge.core.errors import ForgeError
 from forge.core.job import Job
 from forge.core.outcome import Released, settle
@@ -111,6 +112,7 @@ class Worker:
             self.app, self.definitions, self.acker, self.notes, self.around, children, recurrence
         )
         self.acker.refused = self._let_go
+        self.claims = Claims(settings.dead_after.total_seconds())
         self.claimer = Claimer(
             (claims, more_claims),
             self.registration,
@@ -121,6 +123,8 @@ class Worker:
             poll=self._poll,
             told=self.teller.changed,
             is_heard=lambda: self.heart.is_heard(),
+            claims=self.claims,
+            release=self.release_jobs,
             recurrence=recurrence,
         )
         if sqs is not None:
@@ -141,7 +145,13 @@ class Worker:
         )
         self.pruner = Pruner(side, self.app.config.retention)
         self.reconciler = Reconciler(
-            side, self.registration, self.runner, self.claimer, self._let_go, self._is_unwritten
+            side,
+            self.registration,
+            self.runner,
+            self.claimer,
+            self.claims,
+            self._let_go,
+            self._is_unwritten,
         )
         self.heart = Heart(
             database, self.registration, Pace.of(settings), self.events, self._beat_from_thread
@@ -169,7 +179,7 @@ class Worker:
         if self.messages is not None:
             await self.messages.receiver.stop()
         await claiming
-        self.release_jobs(self.claimer.overdue())
+        self.release_jobs(self.claimer.ahead.take_all())
         grace = self._loop.time() + self.settings.shutdown_grace.total_seconds()
         while self.runner.running and self._loop.time() < grace:
             if await within(self._releasing, 0.05):
@@ -258,7 +268,7 @@ class Worker:
         return [attempt.job.type for attempt in self.runner.running.values()]
 
     async def _release_overdue(self) -> None:
-        self.release_jobs(self.claimer.overdue())
+        self.release_jobs(self.claimer.ahead.take_overdue(self._loop.time()))
 
     def _poll(self) -> float:
         """Poll seldom only while the listener is known to hear, and the worker may claim."""
@@ -278,7 +288,7 @@ class Worker:
 
     def _let_go(self, job_id: UUID, lease: int) -> None:
         self.runner.let_go(job_id, lease)
-        self.claimer.give_up(job_id)
+        self.claimer.ahead.forget(job_id)
 
     def _beat_from_thread(self, beat: Beat) -> None:
         self._loop.call_soon_threadsafe(self._on_beat, beat)

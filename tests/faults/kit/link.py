@@ -12,6 +12,8 @@ from typing import ClassVar, Literal
 
 from tests.faults.kit.wire import Conversation, Cut, Matching, matches
 
+FOUND_NOTHING = b"UPDATE 0\0"
+
 
 @dataclass(frozen=True)
 class Mode:
@@ -40,6 +42,22 @@ Mode.RESET = Mode("reset")
 
 
 @dataclass
+class Hold:
+    """An order to keep back the answer to the next matching update that found something."""
+
+    matching: Matching
+    happened: bool = False
+    _released: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def release(self) -> None:
+        """Let the answer, and what came after it, arrive."""
+        self._released.set()
+
+    async def over(self) -> None:
+        await self._released.wait()
+
+
+@dataclass
 class Network:
     """The state that all links of one proxy share."""
 
@@ -47,6 +65,7 @@ class Network:
     to_server: Mode = Mode.PASS
     to_client: Mode = Mode.PASS
     cuts: list[Cut] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)
     connections: int = 0
     refused: int = 0
     bytes_to_server: int = 0
@@ -76,6 +95,7 @@ class Link:
         self._client = client
         self._server = server
         self._network = network
+        self._hold: Hold | None = None
         self._conversation = Conversation(network.cuts)
         self._to_server = Lane(
             client.reader, server.writer, Random(f"{network.seed}:{number}:to server")
@@ -109,6 +129,10 @@ class Link:
 
     def _from_client(self, chunk: bytes) -> bytes:
         self._conversation.client_sent(chunk)
+        for hold in self._network.holds:
+            if not hold.happened and matches(hold.matching, self._conversation.last_asked):
+                hold.happened = True
+                self._hold = hold
         return chunk
 
     def _from_server(self, chunk: bytes) -> bytes:
@@ -123,6 +147,8 @@ class Link:
     ) -> None:
         try:
             while (chunk := await lane.next_due()) is not None:
+                if lane is self._to_client and self._hold is not None:
+                    await self._wait_for(self._hold, chunk)
                 if lane.torn or mode().kind == "drop":
                     # A stream with a hole can never be read again, so it stays silent for good.
                     lane.torn = True
@@ -134,6 +160,12 @@ class Link:
         except ConnectionError:
             lane.broken = True
         self._end(silently=lane.torn or mode().kind == "drop", broken=lane.broken)
+
+    async def _wait_for(self, hold: Hold, chunk: bytes) -> None:
+        if FOUND_NOTHING in chunk:
+            hold.happened, self._hold = False, None
+        else:
+            await hold.over()
 
     def _end(self, *, silently: bool, broken: bool) -> None:
         """Tell the other side that this one has gone, unless the network swallows that too."""

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from tests.faults.kit.address import Address
-from tests.faults.kit.link import Ends, Link, Mode, Network
+from tests.faults.kit.link import Ends, Hold, Link, Mode, Network
 from tests.faults.kit.wire import Cut, Matching
 
 __all__ = ["Cut", "Mode", "Proxy"]
@@ -141,6 +141,15 @@ class Proxy:
         cut = Cut(matching, times)
         self._on_loop(lambda: self._network.cuts.append(cut))
         return cut
+
+    def hold(self, *, matching: Matching) -> Hold:
+        """Let the server carry out the next such statement, and its answer wait to be released.
+
+        An update that finds nothing is not meant.
+        """
+        hold = Hold(matching)
+        self._on_loop(lambda: self._network.holds.append(hold))
+        return hold
 
     def point_at(self, upstream: str) -> None:
         """Send new connections to another server, as a failover does; open ones stay."""

@@ -58,6 +58,11 @@ class Conversation:
         self._answers = Frames()
         self._requests = Requests(self.cuts, self.spoken, self._answers)
 
+    @property
+    def last_asked(self) -> str:
+        """The statement that the client wanted executed last."""
+        return self._requests.last_asked
+
     def client_sent(self, chunk: bytes) -> None:
         self._requests.feed(chunk)
 
@@ -136,6 +141,7 @@ class Requests:
         self._statements: dict[bytes, str] = {}
         self._portals: dict[bytes, str] = {}
         self._unanswered: deque[Request] = deque()
+        self.last_asked = ""
 
     def feed(self, chunk: bytes) -> None:
         for frame in self._frames.feed(chunk):
@@ -176,6 +182,7 @@ class Requests:
 
     def _ask(self, kind: bytes, text: str) -> None:
         self._spoken.add(text)
+        self.last_asked = text
         wanted = (cut for cut in self._cuts if cut.left > 0 and matches(cut.matching, text))
         self._unanswered.append(Request(kind, next(wanted, None), bool(_COMMIT.search(text))))
 

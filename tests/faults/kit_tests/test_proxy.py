@@ -81,6 +81,22 @@ async def test_dropping_answers_only_lets_the_server_work(
     answer.cancel()
 
 
+async def test_a_held_answer_arrives_when_it_is_released(
+    proxy: Proxy, client: asyncpg.Connection, direct: asyncpg.Connection
+) -> None:
+    await client.fetchval(INSERT, "first")
+    hold = proxy.hold(matching="insert into letters")
+
+    answer = asyncio.create_task(client.fetchval(INSERT, "second"))
+    await until(lambda: hold.happened, 10, "the statement has passed")
+    await until(lambda: _has(direct, "second"), 10, "the server has carried it out")
+    assert not answer.done()
+    hold.release()
+
+    assert await answer == 2
+    assert await client.fetchval(INSERT, "third") == 3
+
+
 async def test_a_connection_that_lost_bytes_stays_silent_when_the_network_heals(
     proxy: Proxy, client: asyncpg.Connection, direct: asyncpg.Connection
 ) -> None:
@@ -163,3 +179,7 @@ async def test_a_failover_sends_new_connections_elsewhere(proxy: Proxy, server: 
 
         assert await connection.fetchval("show data_directory") == str(standby.data)
         await connection.close()
+
+
+async def _has(direct: asyncpg.Connection, word: str) -> bool:
+    return word in await words(direct)

@@ -201,7 +201,7 @@ async def test_a_run_that_its_worker_does_not_know_of_is_given_back(
         "update forge_schedules set running_since = now(), lease = lease + 1, worker_id = $1",
         worker.registration.id,
     )
-    worker.claimer.lost_a_claim = True
+    worker.claims.lost_any = True
     worker.reconciler.interval = 0.1
 
     row = await becomes("slow", lambda row: row.running_since is None)

@@ -4,9 +4,11 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
+from forge.core.claims import Claims
 from forge.core.errors import ForgeError
 from forge.core.event import Events
 from forge.core.job import Job
@@ -42,8 +44,9 @@ class Desk(NamedTuple):
     may_claim: Callable[[], bool]
     may_judge: Callable[[], bool]
     start: Callable[[Job], None]
+    release: Callable[[Sequence[Job]], None]
     told: Callable[[Sequence[UUID]], None]
-    lost_a_claim: Callable[[], None]
+    claims: Claims
 
 
 class Receiver:
@@ -182,6 +185,8 @@ class Receiver:
 
     async def _claim(self, named: dict[UUID, Message]) -> None:
         dead_after = self._patience.dead_after if self._desk.may_judge() else None
+        claims = self._desk.claims
+        claim = claims.send(monotonic())
         try:
             taken = await self._link.run(
                 messages.claim(
@@ -193,12 +198,18 @@ class Receiver:
             )
         except ForgeError:
             # The answer may have been lost alone: the reconciler finds what is ours unheard.
-            self._desk.lost_a_claim()
+            claims.lost_any = True
+            claims.end(claim)
             await self._queues.hide(list(named.values()), LATER)
             raise
+        if claims.is_late(claim, monotonic()):
+            # Some may be another's by now, and none may run twice; word of them comes again.
+            self._desk.release(taken)
+            taken = []
         for job in taken:
             self._keeper.keep(named.pop(job.id), job.id, job.lease)
             self._desk.start(job)
+        claims.end(claim)
         self._desk.told([job.id for job in taken])
         if named:
             await self._judge(named)

@@ -1,0 +1,55 @@
+"""Claims whose answers take long: what they bring is run once, or not by this worker."""
+
+from __future__ import annotations
+
+from forge import Forge
+from tests.faults.apps.handlers import gated, quick
+from tests.faults.kit.crew import Crew
+from tests.faults.kit.history import History, Kind
+from tests.faults.kit.ledger import Gate, Ledger, told, until_started
+from tests.faults.kit.process import until
+from tests.faults.kit.proxy import Proxy
+
+CLAIM = "lease = lease + 1"
+
+
+async def test_a_job_is_not_given_back_while_the_answer_to_its_claim_may_still_come(
+    app: Forge, crew: Crew, proxy: Proxy, history: History, ledger: Ledger, gate: Gate
+) -> None:
+    """Fault 21, the other way round: the answer is not lost, it only takes long."""
+    other = await app.dispatch(gated, gate.input)
+    worker = await crew.start(url=proxy.url(), dead_after="60s")
+    await until_started(history, other.id)
+    hold = proxy.hold(matching=CLAIM)
+    job = await app.dispatch(quick)
+    await ledger.until_status(job.id, "running")
+    assert hold.happened
+
+    looks = len(worker.said("reconciled"))
+    await until(lambda: len(worker.said("reconciled")) >= looks + 4, 60, "it compared its jobs")
+    hold.release()
+
+    row = await ledger.until_status(job.id, "completed")
+    assert (row["lease"], row["attempts"]) == (1, 1)
+    assert [event.lease for event in told(history, job.id, Kind.STARTED)] == [1]
+    gate.open()
+
+
+async def test_a_worker_does_not_run_what_it_claimed_before_it_was_taken_for_dead(
+    app: Forge, crew: Crew, proxy: Proxy, history: History, ledger: Ledger
+) -> None:
+    """Fault 3: the answer lies there when it wakes up, and the job is another's by then."""
+    zombie = await crew.start(url=proxy.url())
+    hold = proxy.hold(matching=CLAIM)
+    job = await app.dispatch(quick)
+    await ledger.until_status(job.id, "running")
+    zombie.sigstop()
+    hold.release()
+
+    await crew.start()
+    row = await ledger.until_status(job.id, "completed")
+    zombie.sigcont()
+    await zombie.until_said("refused", job=job.id, lease=1)
+
+    assert row["lease"] == 2
+    assert [event.lease for event in told(history, job.id, Kind.STARTED)] == [2]
