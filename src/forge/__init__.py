@@ -8,6 +8,7 @@ from forge.config import Config
 from forge.core.auth import Auth
 from forge.core.dead_letter import DeadLetter, DeadLetterGroup
 from forge.core.errors import (
+    AccessRefused,
     AlreadyReviewed,
     Cancelled,
     ConfigError,
@@ -42,6 +43,7 @@ from forge.worker.schedule_context import ScheduleContext
 from forge.worker.worker import Worker
 
 __all__ = [
+    "AccessRefused",
     "ActionContext",
     "ActionDefinition",
     "AlreadyReviewed",

@@ -161,16 +161,6 @@ def test_one_id_for_several_processes_is_refused(project: Project) -> None:
     assert "remove it" in ended.stderr
 
 
-def test_a_worker_without_a_database_says_so_in_one_line(project: Project) -> None:
-    project.env["FORGE_DATABASE_URL"] = "postgresql://nobody@127.0.0.1:1/nothing"
-
-    ended = project.forge("worker", "shop:app")
-
-    assert ended.returncode == 1
-    assert len(ended.stderr.splitlines()) == 1
-    assert "FORGE_DATABASE_URL" in ended.stderr
-
-
 def living(project: Project, count: int) -> set[int]:
     wait_until(lambda: len(pids(project)) == count, 30, f"{count} workers live")
     return pids(project)

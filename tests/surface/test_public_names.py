@@ -12,6 +12,7 @@ import pytest
 import forge
 
 NAMES = {
+    "AccessRefused",
     "ActionContext",
     "ActionDefinition",
     "AlreadyReviewed",

@@ -60,6 +60,10 @@ class DatabaseUnavailable(ForgeError):
     """The database does not answer; nothing was written, or it is not known whether it was."""
 
 
+class AccessRefused(DatabaseUnavailable):
+    """The database is there and does not let Forge in: the login, or the database, is wrong."""
+
+
 class StatementRefused(ForgeError):
     """The database answered, and would not do what it was asked."""
 

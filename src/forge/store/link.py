@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from forge.core.errors import (
+    AccessRefused,
     DatabaseUnavailable,
     ForgeError,
     SchemaMissing,
@@ -47,6 +48,14 @@ LOST = (
     asyncpg.exceptions.CannotConnectNowError,
     asyncpg.exceptions.TooManyConnectionsError,
     asyncpg.exceptions.IdleSessionTimeoutError,
+)
+
+# What a server says of a login that will not succeed the next time either.
+LOCKED_OUT = (
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InsufficientPrivilegeError,
+    asyncpg.exceptions.ClientConfigurationError,
 )
 
 # What it says when the same statement may well succeed the next time.
@@ -206,6 +215,11 @@ async def close_quietly(connection: "asyncpg.Connection[Any]") -> None:
 
 def unavailable(error: BaseException) -> DatabaseUnavailable:
     reason = str(error) or type(error).__name__
+    if isinstance(error, LOCKED_OUT):
+        return AccessRefused(
+            f"the database does not let Forge in: {reason}; create what is missing, or correct "
+            "FORGE_DATABASE_URL or [database] url"
+        )
     return DatabaseUnavailable(
         f"the database does not answer: {reason}; check that it runs and that "
         "FORGE_DATABASE_URL or [database] url names it"

@@ -19,13 +19,13 @@ MOST_AT_ONCE = 500
 class Concluder:
     """Writes whatever came in since its last write, at once when it is idle."""
 
-    def __init__(self, link: Link, events: Events, written: Callable[[], None]) -> None:
+    def __init__(self, link: Link, events: Events) -> None:
         self._link = link
         self._events = events
-        self._written = written
         self._waiting: list[Conclusion] = []
         self._writing = 0
         self._work = asyncio.Event()
+        self.written: Callable[[], None] = lambda: None
 
     @property
     def unwritten(self) -> int:
@@ -51,7 +51,7 @@ class Concluder:
                 self._writing = len(done)
                 await self._write(done)
                 self._writing = 0
-                self._written()
+                self.written()
 
     def wake(self) -> None:
         self._work.set()

@@ -68,12 +68,13 @@ class Heart:
         self._last_beat = 0.0
         self._next_search = 0.0
         self._unknown: dict[UUID, float] = {}
-        self._heard_at = time.monotonic()
+        self._heard_at = 0.0
         self.clock = DatabaseClock(time.time() - time.monotonic())
         self.running = 0
         self.draining = False
 
     def start(self) -> None:
+        self._heard_at = time.monotonic()
         self._thread.start()
 
     def is_heard(self) -> bool:
@@ -87,6 +88,8 @@ class Heart:
 
     def stop(self) -> None:
         """Stop beating; returns when the thread has ended."""
+        if not self._thread.is_alive():
+            return
         if self._loop is not None and self._stop is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(timeout=10)

@@ -13,20 +13,20 @@ from forge.core.job import Job
 from forge.core.outcome import Released, settle
 from forge.core.run import Run
 from forge.requests import REQUESTS
-from forge.store import job_types, workers
-from forge.store.database import Database
+from forge.store import workers
+from forge.store.database import Database, Pool
 from forge.store.link import Link
-from forge.store.waiting import within
 from forge.store.workers import Beat
 from forge.telemetry.call_meter import CallMeter
-from forge.types import type_rows
 from forge.worker.acker import Acker
+from forge.worker.arrival import arrive, when_it_answers
 from forge.worker.children import Children
 from forge.worker.claimer import Claimer
 from forge.worker.concluder import Concluder
 from forge.worker.ears import Ears
+from forge.worker.ending import wind_down
 from forge.worker.every import every
-from forge.worker.heart import Heart, Pace, rescue, rescue_runs
+from forge.worker.heart import Heart, Pace
 from forge.worker.messages import Messages
 from forge.worker.notes import INTERVAL as NOTES_INTERVAL
 from forge.worker.notes import Notes
@@ -55,29 +55,18 @@ class Worker:
         self.messages: Messages | None = None
         self.started = asyncio.Event()
         self._draining = asyncio.Event()
-        self._releasing = asyncio.Event()
-        self._stop = asyncio.Event()
+        self.releasing = asyncio.Event()
+        self.stopping = asyncio.Event()
 
     async def run(self) -> None:
         """Work until `drain` or `release` is called and all that was begun is settled."""
         database = await (await self.app.session()).database()
-        await self._open(database)
-        async with asyncio.TaskGroup() as chores:
-            for seconds, act in self._rounds():
-                chores.create_task(every(seconds, act, self._stop, self.events))
-            if not database.pooler:
-                chores.create_task(self.ears.listener.run(self._stop))
-            acking = [chores.create_task(self.acker.run(self._stop))]
-            if self.recurrence is not None:
-                acking.append(chores.create_task(self.recurrence.concluder.run(self._stop)))
-            claiming = chores.create_task(self.claimer.run())
-            if self.messages is not None:
-                self.messages.start(chores, self._stop)
-            self.standstill = Standstill(self.events, self._running_types)
-            self.started.set()
-            await self._draining.wait()
-            await self._wind_down(claiming, acking)
-        await self._close()
+        self._open(database, await database.users())
+        try:
+            if await when_it_answers(self._arrive, self._draining, self.events):
+                await self._work(listens=not database.pooler)
+        finally:
+            await self._close()
 
     def drain(self) -> None:
         """Claim nothing more and end when what runs is done, or the grace is over."""
@@ -86,35 +75,76 @@ class Worker:
     def release(self) -> None:
         """End now: give back whatever is not done."""
         self._draining.set()
-        self._releasing.set()
+        self.releasing.set()
 
-    async def _open(self, database: Database) -> None:
-        settings = self.settings
+    async def _arrive(self) -> None:
+        await arrive(self.app, self.registration, self._side)
+        if self.messages is not None:
+            await self.messages.open()
+
+    async def _work(self, *, listens: bool) -> None:
+        self.heart.start()
+        async with asyncio.TaskGroup() as chores:
+            for seconds, act in self._rounds():
+                chores.create_task(every(seconds, act, self.stopping, self.events))
+            if listens:
+                chores.create_task(self.ears.listener.run(self.stopping))
+            acking = [chores.create_task(self.acker.run(self.stopping))]
+            if self.recurrence is not None:
+                acking.append(chores.create_task(self.recurrence.concluder.run(self.stopping)))
+            claiming = chores.create_task(self.claimer.run())
+            if self.messages is not None:
+                self.messages.start(chores, self.stopping)
+            self.standstill = Standstill(self.events, self._running_types)
+            self.started.set()
+            await self._draining.wait()
+            await wind_down(self, claiming, acking)
+        await self._leave()
+
+    def _open(self, database: Database, pool: "Pool[Any]") -> None:
+        """Make the parts; none of them says a word before the worker has arrived."""
         self._loop = asyncio.get_running_loop()
-        claims, more_claims, acks, more_acks, side = (database.link() for _ in range(5))
-        self._links: tuple[Link, ...] = (claims, more_claims, acks, more_acks, side)
-        self._side = side
-        await side.run(workers.register(self.registration))
-        await side.run(job_types.register(type_rows(self.app.definitions.values())))
-        # What this worker owned in an earlier life is nobody's now.
-        stale = settings.stale_threshold.total_seconds()
-        await rescue(side, [self.registration.id], 0, stale, self.events)
-        recurrence = await self._open_schedules(database)
-        self.teller = Teller(side)
-        sqs = self.app.config.transport.queues
-        changed = self.teller.changed if sqs is None else self._written
-        self.acker = Acker((acks, more_acks), self.events, changed)
-        self.notes = Notes(side, self.teller.changed, self._let_go)
-        meter = CallMeter(self.app.metrics.worker)
-        self.around = InLoop(side, self.notes, await database.users(), meter)
-        children = Children(self.app, database.url)
-        self.runner = Runner(
-            self.app, self.definitions, self.acker, self.notes, self.around, children, recurrence
-        )
+        self._side = database.link()
+        self._links = [self._side]
+        self._open_writing(database)
+        self._open_running(database, pool)
+        self._open_claiming(database)
+        self._open_watching(database)
+
+    def _link(self, database: Database) -> Link:
+        self._links.append(link := database.link())
+        return link
+
+    def _open_writing(self, database: Database) -> None:
+        self.teller = Teller(self._side)
+        is_plain = self.app.config.transport.queues is None
+        changed = self.teller.changed if is_plain else self._written
+        acks = self._link(database), self._link(database)
+        self.acker = Acker(acks, self.events, changed)
         self.acker.refused = self._let_go
+        self.notes = Notes(self._side, self.teller.changed, self._let_go)
+        if definitions := self.app.schedule_definitions:
+            concluder = Concluder(self._link(database), self.events)
+            self.recurrence = Recurrence(definitions, concluder)
+
+    def _open_running(self, database: Database, pool: "Pool[Any]") -> None:
+        meter = CallMeter(self.app.metrics.worker)
+        self.around = InLoop(self._side, self.notes, pool, meter)
+        self.runner = Runner(
+            self.app,
+            self.definitions,
+            self.acker,
+            self.notes,
+            self.around,
+            Children(self.app, database.url),
+            self.recurrence,
+        )
+
+    def _open_claiming(self, database: Database) -> None:
+        settings, sqs = self.settings, self.app.config.transport.queues
         self.claims = Claims(settings.dead_after.total_seconds())
         self.claimer = Claimer(
-            (claims, more_claims),
+            (self._link(database), self._link(database)),
             self.registration,
             self.runner,
             self.acker,
@@ -125,14 +155,18 @@ class Worker:
             is_heard=lambda: self.heart.is_heard(),
             claims=self.claims,
             release=self.release_jobs,
-            recurrence=recurrence,
+            recurrence=self.recurrence,
         )
         if sqs is not None:
             self.messages = Messages(self, database, sqs)
             self.claimer.is_carried = self.messages.carries
-            await self.messages.open()
         self.acker.written = self.claimer.look_again
+        if self.recurrence is not None:
+            self.recurrence.concluder.written = self.claimer.look_again
         self.runner.slot_freed = self.claimer.slot_freed if sqs is None else self._slot_freed
+
+    def _open_watching(self, database: Database) -> None:
+        settings = self.settings
         self.ears = Ears(
             database,
             self.registration.id,
@@ -143,9 +177,9 @@ class Worker:
             call_everyone=self.teller.call_everyone,
             let_go=self._let_go,
         )
-        self.pruner = Pruner(side, self.app.config.retention)
+        self.pruner = Pruner(self._side, self.app.config.retention)
         self.reconciler = Reconciler(
-            side,
+            self._side,
             self.registration,
             self.runner,
             self.claimer,
@@ -156,55 +190,6 @@ class Worker:
         self.heart = Heart(
             database, self.registration, Pace.of(settings), self.events, self._beat_from_thread
         )
-        self.heart.start()
-
-    async def _open_schedules(self, database: Database) -> Recurrence | None:
-        """See to the schedules, where the app has handlers for any."""
-        definitions = self.app.schedule_definitions
-        if not definitions:
-            return None
-        link, stale = database.link(), self.settings.stale_threshold.total_seconds()
-        self._links = (*self._links, link)
-        await rescue_runs(link, [self.registration.id], 0, stale, self.events)
-        await self.app.schedules.plant(link.run)
-        concluder = Concluder(link, self.events, lambda: self.claimer.look_again())
-        self.recurrence = Recurrence(definitions, concluder)
-        return self.recurrence
-
-    async def _wind_down(
-        self, claiming: "asyncio.Task[None]", acking: "list[asyncio.Task[None]]"
-    ) -> None:
-        self.heart.draining = True
-        self.claimer.stop()
-        if self.messages is not None:
-            await self.messages.receiver.stop()
-        await claiming
-        self.release_jobs(self.claimer.ahead.take_all())
-        grace = self._loop.time() + self.settings.shutdown_grace.total_seconds()
-        while self.runner.running and self._loop.time() < grace:
-            if await within(self._releasing, 0.05):
-                break
-        if self.runner.running:
-            await self._release_running()
-        self._stop.set()
-        self.acker.wake()
-        if self.recurrence is not None:
-            self.recurrence.concluder.wake()
-        await asyncio.wait(acking, timeout=self.settings.shutdown_grace.total_seconds())
-        if not all(task.done() for task in acking):
-            self.events.notice("error", "the database is away: what is not written will run again")
-            for task in acking:
-                task.cancel()
-
-    async def _release_running(self) -> None:
-        """Ask what still runs to stop; what does not is given back all the same, and we exit."""
-        tasks = [attempt.task for attempt in self.runner.running.values() if attempt.task]
-        if self.messages is not None:
-            self.messages.keeper.return_all()
-        self.runner.release_all()
-        if tasks:
-            await asyncio.wait(tasks, timeout=2)
-        self.release_jobs([attempt.job for attempt in self.runner.running.values()])
 
     def release_jobs(self, held: Sequence[Job]) -> None:
         """Give jobs back, their attempts with them."""
@@ -215,12 +200,16 @@ class Worker:
         if self.recurrence is not None:
             self.recurrence.release(held)
 
-    async def _close(self) -> None:
+    async def _leave(self) -> None:
         await asyncio.to_thread(self.heart.stop)
         with suppress(ForgeError):  # who cannot say goodbye is found dead instead
             await self.reconciler.give_back_all()
             await self.teller.tell()
             await self._side.run(workers.leave(self.registration))
+
+    async def _close(self) -> None:
+        # Also of a worker that was cut short: what it ran is not run on, and must not look alive.
+        await asyncio.to_thread(self.heart.stop)
         if self.messages is not None:
             await self.messages.close()
         await self.runner.close()

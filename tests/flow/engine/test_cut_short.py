@@ -1,0 +1,44 @@
+"""A worker whose task is cancelled from outside, as by a loop that ends."""
+
+import asyncio
+import threading
+
+import pytest
+
+from forge import Forge, JobContext, Worker
+from tests.flow.engine.conftest import MakeApp, Work
+
+
+async def test_a_worker_that_was_cut_short_does_not_look_alive(
+    make_app: MakeApp, work: Work
+) -> None:
+    """Its jobs go to another as those of any dead one."""
+    began = asyncio.Event()
+
+    def app_of() -> Forge:
+        app = make_app(heartbeat_interval="100ms", dead_after="600ms", poll_interval="50ms")
+
+        @app.job
+        async def ping(ctx: JobContext) -> int:
+            began.set()
+            if ctx.lease == 1:
+                await asyncio.Event().wait()
+            return ctx.lease
+
+        return app
+
+    first = app_of()
+    cut_short = asyncio.create_task(Worker(first).run())
+    handle = await first.dispatch("ping", {})
+    await asyncio.wait_for(began.wait(), 10)
+
+    cut_short.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cut_short
+
+    assert "forge-heart" not in [thread.name for thread in threading.enumerate()]
+    await work(app_of())
+    async for job in handle.updates():
+        if job.crashes:
+            break
+    assert job.status in ("retry", "claimed", "running")
