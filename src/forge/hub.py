@@ -112,8 +112,9 @@ class Hub(Generic[T]):
                     await self._look_at(ids[start : start + MOST_AT_ONCE])
                 await self._ear.test(POLL)
                 pause = GAP
-            except DatabaseUnavailable:
-                # It is asked again: a restart of the database must not end a wait.
+            except ForgeError:
+                # It is asked again: a restart of the database must not end a wait, and neither must
+                # a notification that is refused.
                 self._dirty.update(ids)
                 self._wanted.set()
                 pause = min(max(0.1, pause * 2), DEAF_POLL)
