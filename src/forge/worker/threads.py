@@ -26,7 +26,10 @@ async def run_in_thread(pool: ThreadPoolExecutor, attempt: Attempt, call: Callab
     future = loop.run_in_executor(pool, copy_context().run, thread.run, call)
     if attempt.stop is not None:
         thread.interrupt(attempt.stop)
-    return await asyncio.shield(future)
+    try:
+        return await asyncio.shield(future)
+    finally:
+        attempt.interrupt = None  # what a middleware still does can be cancelled
 
 
 class _Thread:

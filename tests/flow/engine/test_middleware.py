@@ -140,3 +140,20 @@ async def test_a_middleware_that_hangs_is_stopped_by_the_timeout_of_the_job(
 
     with pytest.raises(JobFailed, match="longer than its timeout"):
         await (await ping.dispatch()).result(10)
+
+
+async def test_a_middleware_that_hangs_after_a_thread_is_stopped_too(
+    app: Forge, work: Work
+) -> None:
+    @app.middleware
+    async def hang(ctx: JobContext, call_next: Next) -> Any:
+        await call_next()
+        await asyncio.Event().wait()
+
+    @app.job(timeout="100ms", max_attempts=1)
+    def ping(ctx: JobContext) -> None: ...
+
+    await work(app)
+
+    with pytest.raises(JobFailed, match="longer than its timeout"):
+        await (await ping.dispatch()).result(10)
