@@ -104,7 +104,7 @@ class Chaos:
         started = time.monotonic()
         for number in range(self.plan.jobs):
             due = started + number * self.plan.seconds / self.plan.jobs
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            await asyncio.sleep(max(0.0, due - time.monotonic()))  # spread over the whole run
             await self._dispatch_one(app, number, dice)
         await app.close()
 
@@ -121,13 +121,13 @@ class Chaos:
             except DatabaseUnavailable:
                 if not options:
                     return  # it may be there or not: without a key it is not asked for again
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.05)  # as a client that tries again
 
     async def _break_things(self) -> None:
         end = time.monotonic() + self.plan.seconds
         once = [(end - (1 - share) * self.plan.seconds, act) for share, act in self.plan.once]
         while time.monotonic() < end:
-            await asyncio.sleep(self.random.uniform(0.5, 1.5))
+            await asyncio.sleep(self.random.uniform(0.5, 1.5))  # faults come at any moment
             if once and time.monotonic() >= once[0][0]:
                 await once.pop(0)[1](self)
             else:

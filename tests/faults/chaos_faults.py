@@ -100,7 +100,7 @@ def network_of(proxy: Proxy) -> tuple[Fault, ...]:
 
     async def slow_down(chaos: Chaos) -> None:
         proxy.mode = Mode.delay(20, jitter=80)
-        await asyncio.sleep(2)
+        await asyncio.sleep(2)  # the fault itself: a slow network for so long
         proxy.mode = Mode.PASS
 
     async def cut(chaos: Chaos) -> None:
@@ -110,7 +110,7 @@ def network_of(proxy: Proxy) -> tuple[Fault, ...]:
 
 
 async def _continue(chaos: Chaos, victim: WorkerProcess, seconds: float) -> None:
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(seconds)  # the fault itself: a worker that stands still for so long
     victim.sigcont()
     chaos.paused.discard(victim)
 

@@ -97,7 +97,7 @@ class _dispatching:  # noqa: N801
                 job = await self._app.dispatch(short, {"seconds": 0.01}, idempotency_key=key)
             except DatabaseUnavailable:
                 number -= 1  # the same again: the key makes sure that it is one job
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.05)  # as a client that tries again
                 continue
             self._history.dispatched(job.id)
 

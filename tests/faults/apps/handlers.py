@@ -85,7 +85,7 @@ async def beating_in_process(ctx: JobContext, input: dict[str, Any]) -> None:
 async def blocking(ctx: JobContext, input: dict[str, Any]) -> None:
     """Holds up the loop of its worker, as code that forgot an `await` does."""
     with told(ctx):
-        time.sleep(input["seconds"])  # noqa: ASYNC251
+        time.sleep(input["seconds"])  # noqa: ASYNC251 - blocking is what it is for
 
 
 @job(timeout="500ms", max_attempts=1)
@@ -113,6 +113,7 @@ def hanging_in_thread(ctx: JobContext) -> None:
 
 @job(timeout="500ms", max_attempts=1, isolation="process")
 def hanging_in_process(ctx: JobContext) -> None:
+    """Hangs in C, where nothing but a signal ends it."""
     with told(ctx):
         time.sleep(PATIENCE)
 

@@ -1,4 +1,7 @@
-"""The jobs of the chaos runs: short ones of every kind, some of which fail at first."""
+"""The jobs of the chaos runs: short ones of every kind, some of which fail at first.
+
+Their sleeps stand for work: the faults have to find them in the midst of it.
+"""
 
 from __future__ import annotations
 
