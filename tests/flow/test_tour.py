@@ -1,14 +1,11 @@
 """The tour that `make run` gives: what it shows is what the database says, and nothing stays."""
 
 import os
-import pty
 import re
-import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,6 +17,7 @@ import pytest
 from forge.store.embedded import Cluster
 from tests.faults.kit.process import wait_until
 from tests.flow.command import FORGE
+from tests.flow.terminal import terminal
 
 CHECKOUT = Path(__file__).parents[2]
 TOUR = [sys.executable, str(CHECKOUT / "examples/tour/run.py")]
@@ -67,7 +65,7 @@ def test_without_a_terminal_it_tells_each_step_on_a_line_of_its_own(empty_databa
 
 def test_in_a_terminal_it_stays_up_until_ctrl_c_and_leaves_nothing_behind(tmp_path: Path) -> None:
     env = _embedded_in(tmp_path)
-    with _terminal(env) as tour:
+    with terminal(TOUR, env) as tour:
         wait_until(lambda: IT_STAYS_UP in tour.shown, 90, "the tour is over")
 
         dispatched = subprocess.run(
@@ -90,7 +88,7 @@ def test_in_a_terminal_it_stays_up_until_ctrl_c_and_leaves_nothing_behind(tmp_pa
 
 @pytest.mark.parametrize("moment", ["Starting PostgreSQL", "This run is", "bake layer 1"])
 def test_ctrl_c_in_the_middle_ends_it_cleanly(tmp_path: Path, moment: str) -> None:
-    with _terminal(_embedded_in(tmp_path)) as tour:
+    with terminal(TOUR, _embedded_in(tmp_path)) as tour:
         wait_until(lambda: moment in tour.shown, 90, f"it shows {moment!r}")
 
         tour.ctrl_c()
@@ -109,53 +107,6 @@ def test_a_database_that_is_not_there_is_told_in_one_line() -> None:
     assert ended.returncode == 1
     assert len(ended.stderr.splitlines()) == 1
     assert "FORGE_DATABASE_URL" in ended.stderr
-
-
-class _Terminal:
-    """The tour in a terminal, with a person before it."""
-
-    def __init__(self, env: dict[str, str]) -> None:
-        self._screen, theirs = pty.openpty()
-        self.process = subprocess.Popen(
-            TOUR, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
-        )
-        os.close(theirs)
-        self._shown = b""
-        self._reading = threading.Thread(target=self._read, daemon=True)
-        self._reading.start()
-
-    @property
-    def shown(self) -> str:
-        return self._shown.decode(errors="replace")
-
-    def ctrl_c(self) -> None:
-        """Do what a terminal does: interrupt every process of the foreground group."""
-        os.killpg(self.process.pid, signal.SIGINT)
-
-    def wait(self, seconds: float) -> int:
-        return self.process.wait(seconds)
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.terminate()
-            self.process.wait(60)
-        self._reading.join(10)
-        os.close(self._screen)
-
-    def _read(self) -> None:
-        # Linux answers with an error once nobody holds the other end any more.
-        with suppress(OSError):
-            while read := os.read(self._screen, 65_536):
-                self._shown += read
-
-
-@contextmanager
-def _terminal(env: dict[str, str]) -> Iterator[_Terminal]:
-    opened = _Terminal(env)
-    try:
-        yield opened
-    finally:
-        opened.close()
 
 
 def _embedded_in(folder: Path) -> dict[str, str]:

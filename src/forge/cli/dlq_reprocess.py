@@ -94,6 +94,7 @@ async def _many(
 
 async def _follow(app: "Forge", handle: Any, as_json: bool) -> int:
     from forge.cli.living import living_workers
+    from forge.cli.show import text
 
     if not await living_workers(app):
         raise ForgeError(
@@ -104,7 +105,7 @@ async def _follow(app: "Forge", handle: Any, as_json: bool) -> int:
     async for record in handle.updates():
         if not as_json and record.progress_message not in (None, said):
             said = record.progress_message
-            click.echo(said)
+            click.echo(text(said))
     report = await handle.result()
     _tell(as_json, {"request_id": handle.id, **report}, _summary(report))
     return 1 if report["stopped"] else 0

@@ -60,7 +60,7 @@ def discard(
 
 
 def _print(letter: "DeadLetter") -> None:
-    from forge.cli.show import text
+    from forge.cli.show import say, text
 
     columns = {k: v for k, v in asdict(letter).items() if v is not None and k != "attempts"}
     width = max(map(len, columns))
@@ -70,4 +70,4 @@ def _print(letter: "DeadLetter") -> None:
         click.echo()
         click.secho(f"attempt {attempt['attempt']}: {attempt['outcome']}", bold=True)
         click.echo(f"from {attempt['started_at']} to {attempt['ended_at']}")
-        click.echo(f"{attempt['exception'] or 'error'}: {attempt['error']}")
+        say(f"{attempt['exception'] or 'error'}: {attempt['error']}")

@@ -77,7 +77,7 @@ def _bar(screen: "Console") -> "Progress":
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[message]}"),
+        TextColumn("{task.fields[message]}", markup=False),
         console=screen,
     )
 
@@ -91,7 +91,7 @@ async def _message(app: "Forge", record: JobRecord) -> str:
         return f"attempt {record.attempts} failed: {text(record.last_error)}"
     if record.status is Status.PENDING and not await _has_worker(app, record):
         return "no living worker runs this type; start one with `forge worker`"
-    return record.progress_message or ""
+    return text(record.progress_message or "")
 
 
 async def _has_worker(app: "Forge", record: JobRecord) -> bool:

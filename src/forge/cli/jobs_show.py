@@ -49,7 +49,7 @@ def _columns(record: "JobRecord") -> dict[str, Any]:
 
 
 def _print(record: "JobRecord", attempts: list[dict[str, Any]]) -> None:
-    from forge.cli.show import text
+    from forge.cli.show import say, text
 
     columns = {name: value for name, value in _columns(record).items() if value is not None}
     width = max(map(len, columns))
@@ -59,6 +59,6 @@ def _print(record: "JobRecord", attempts: list[dict[str, Any]]) -> None:
         click.echo()
         click.secho(f"attempt {row['attempt']} (lease {row['lease']}): {row['outcome']}", bold=True)
         click.echo(f"from {text(row['started_at'])} to {text(row['ended_at'])}")
-        click.echo(f"{row['exception'] or 'error'}: {row['error']}")
+        say(f"{row['exception'] or 'error'}: {row['error']}")
         if row["trace"]:
-            click.echo(row["trace"].rstrip())
+            say(row["trace"].rstrip())

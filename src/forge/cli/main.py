@@ -76,6 +76,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _explain(error: Exception) -> int:
+    from forge.cli.show import say
+
     if os.environ.get("FORGE_TRACEBACK"):
         traceback.print_exception(error)
     ours = next((inner for inner in _leaves(error) if isinstance(inner, ForgeError)), None)
@@ -83,7 +85,7 @@ def _explain(error: Exception) -> int:
         advice = "this is a fault in Forge; run it again with --traceback and report what it says"
         click.echo(f"forge: unexpected {type(error).__name__}: {error}; {advice}", err=True)
         return 1
-    click.echo(f"forge: {ours}", err=True)
+    say(f"forge: {ours}", err=True)
     return WRONG_USAGE if isinstance(ours, ConfigError | InvalidValue | InvalidPayload) else 1
 
 

@@ -61,5 +61,5 @@ def _print(view: "View") -> None:
     if view.record.recent_runs:
         click.secho("\nlast runs", bold=True)
     for run in view.record.recent_runs:
-        why = f": {run['error']}" if "error" in run else ""
+        why = f": {text(run['error'])}" if "error" in run else ""
         click.echo(f"{run['started_at'][:19].replace('T', ' ')}  {run['outcome']}{why}")

@@ -1,6 +1,7 @@
 """Showing things: tables and lines for people, JSON for programs."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
@@ -30,6 +31,9 @@ COLOURS = {
 }
 # A table that is not read on a screen is never folded: programs and grep want whole lines.
 UNFOLDED = 1000
+GAP = 2
+# The width in which a text of several words can still be read.
+NARROWEST = 12
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -50,15 +54,33 @@ def print_table(columns: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    for line in lines:
-        shown = [text(cell) for cell in line]
-        table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in shown))
-    console().print(table)
+    rows = [[text(cell) for cell in line] for line in lines]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    needed = 0
+    for place, name in enumerate(columns):
+        cells = [row[place] for row in rows]
+        # Ids are copied and statuses searched for: only what has several words is folded.
+        is_word = not any(" " in cell for cell in cells)
+        needed += max(map(len, [name, *cells])) + GAP if is_word else NARROWEST + GAP
+        table.add_column(name, no_wrap=is_word, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
+    screen = console()
+    screen.width = max(screen.width, needed)
+    screen.print(table)
+
+
+def say(line: str, *, err: bool = False) -> None:
+    """Write what may hold the words of a job, which must not command the terminal."""
+    click.echo(_harmless(line), err=err)
 
 
 def text(value: Any) -> str:
     """Write one value on one line, as a person would."""
+    return _harmless(_written(value))
+
+
+def _written(value: Any) -> str:
     match value:
         case None:
             return "-"
@@ -71,7 +93,7 @@ def text(value: Any) -> str:
         case dict():
             return json.dumps(value, default=_plain, ensure_ascii=False)
         case list() | tuple():
-            return ", ".join(map(text, value)) or "-"
+            return ", ".join(map(_written, value)) or "-"
     return str(value)
 
 
@@ -79,6 +101,14 @@ def shorten(value: str | None, longest: int) -> str | None:
     """Cut a text that would fill its table alone."""
     line = None if value is None else " ".join(value.split())
     return line if line is None or len(line) <= longest else line[: longest - 1] + "…"
+
+
+def _harmless(text: str) -> str:
+    return _COMMANDS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+# What a terminal takes for commands: to write into the clipboard, over other lines, or worse.
+_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def _plain(value: Any) -> Any:

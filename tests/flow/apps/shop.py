@@ -19,7 +19,7 @@ async def greet(ctx: JobContext, input: dict[str, Any]) -> dict[str, Any]:
 
 @app.job(max_attempts=1)
 async def fail(ctx: JobContext, input: dict[str, Any]) -> None:
-    raise ValueError("no luck today")
+    raise ValueError(input.get("why", "no luck today"))
 
 
 @app.job(retry=Retry(max_attempts=5, max_backoff="1h", backoff="fixed"))
@@ -30,6 +30,7 @@ async def fail_for_now(ctx: JobContext, input: dict[str, Any]) -> None:
 @app.job
 async def wait_at(ctx: JobContext, input: dict[str, Any]) -> str:
     """Wait until a file is there."""
+    ctx.progress(input.get("percent", 0), input.get("message"))
     gate = Path(input["gate"])
     while not gate.exists():  # noqa: ASYNC110, ASYNC240
         await asyncio.sleep(0.02)

@@ -1,0 +1,72 @@
+"""What a person sees: a bar that moves, and the words of a job as words."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tests.faults.kit.process import wait_until
+from tests.flow.command import APPS, FORGE, Project, project_fixture
+from tests.flow.terminal import terminal
+
+__all__ = ["project_fixture"]
+SHOP = ("--app", "shop:app")
+# What rich would take for markup, and a terminal for the order to change its title.
+HOSTILE = "row 7 [/nope] \x1b]0;owned\x07"
+AS_WORDS = r"row 7 [/nope] \x1b]0;owned\x07"
+
+
+def test_a_bar_shows_the_progress_and_the_message(project: Project, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    with project.worker(), watching(project, gate=gate, percent=40, message=HOSTILE) as screen:
+        wait_until(lambda: "40%" in screen.shown, 30, "the progress is shown")
+
+        gate.touch()
+
+        assert screen.wait(20) == 0, screen.shown
+    assert "━━━" in screen.shown
+    assert "100%" in screen.shown
+    assert '"passed"' in screen.shown
+    assert AS_WORDS in screen.shown
+    assert "\x1b]" not in screen.shown
+
+
+def test_ctrl_c_leaves_the_bar_and_the_job(project: Project, tmp_path: Path) -> None:
+    with project.worker(), watching(project, gate=tmp_path / "never", percent=40) as screen:
+        wait_until(lambda: "40%" in screen.shown, 30, "the progress is shown")
+
+        screen.ctrl_c()
+
+        assert screen.wait(20) == 130, screen.shown
+        assert "the job goes on" in screen.shown
+        assert "Traceback" not in screen.shown
+        assert project.row("select status from forge_jobs") == ("running",)
+
+
+def test_the_words_of_a_job_command_no_terminal(project: Project) -> None:
+    with project.worker():
+        job = project.dispatch("fail", {"why": HOSTILE})
+        project.wait_for_status(job, "dead_letter")
+
+    for command in (("jobs", "list"), ("jobs", "show", job), ("dlq", "list"), ("dlq", "show", "1")):
+        shown = project.forge(*command).stdout
+
+        assert AS_WORDS in shown, command
+        assert "\x1b" not in shown, command
+
+
+def test_an_id_is_never_cut_however_narrow_the_terminal(project: Project) -> None:
+    job = project.dispatch("greet", {"name": "Ada"})
+
+    with terminal([FORGE, "jobs", "list"], environment(project, columns=60), APPS) as screen:
+        assert screen.wait(30) == 0, screen.shown
+    assert job in screen.shown
+
+
+def watching(project: Project, *, gate: Path, **input: Any) -> Any:
+    command = ("dispatch", "wait_at", json.dumps({"gate": str(gate), **input}), *SHOP, "--watch")
+    return terminal([FORGE, *command], environment(project, columns=160), APPS)
+
+
+def environment(project: Project, *, columns: int) -> dict[str, str]:
+    return {**os.environ, **project.env, "TERM": "xterm", "COLUMNS": str(columns)}
