@@ -93,6 +93,9 @@ def test_a_type_that_nobody_knows_is_refused(project: Project) -> None:
 def test_what_cannot_be_dispatched_is_wrong_usage(project: Project) -> None:
     for arguments in (
         ("{name: 1}",),
+        ("[" * 100_000,),
+        ("1" * 5000,),
+        ('{"a": NaN}',),
         ("@/nowhere.json",),
         ("{}", "--delay", "soon"),
         ("{}", "--priority", "urgent"),

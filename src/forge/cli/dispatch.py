@@ -1,12 +1,12 @@
 """`forge dispatch`: asks for one call of a job, and shows how it goes if that is wanted."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from forge.cli.json_input import read_json
 from forge.cli.options import Moment, json_option, project_options
 
 if TYPE_CHECKING:
@@ -76,20 +76,15 @@ def _tell(handle: "JobHandle", as_json: bool) -> None:
 def _read(text: str) -> Any:
     """Read the input from the argument itself, from a file or from stdin."""
     origin = "the input"
-    if text == "-":
-        text, origin = sys.stdin.read(), "stdin"
-    elif text.startswith("@"):
-        origin = text[1:]
-        try:
-            text = Path(origin).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise click.UsageError(f"{origin} cannot be read: {error}; check the path") from None
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise click.UsageError(
-            f'{origin} is not JSON ({error}); write it as \'{{"name": "value"}}\''
-        ) from None
+        if text == "-":
+            origin, text = "stdin", sys.stdin.read()
+        elif text.startswith("@"):
+            origin = text[1:]
+            text = Path(origin).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{origin} cannot be read: {error}; check it") from None
+    return read_json(text, origin)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """`forge dlq reprocess`: one dead letter, or all that match."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +7,7 @@ import click
 
 from forge.cli.actor import actor
 from forge.cli.dlq_filter import filter_options
+from forge.cli.json_input import read_json
 from forge.cli.options import json_option, project_options
 from forge.core.dead_letter import CAUSES
 from forge.core.errors import ForgeError, InvalidValue
@@ -54,7 +54,7 @@ def reprocess(
         raise InvalidValue("--payload is for one dead letter; give its id")
     app = find_database(app_option, config_path)
     if dlq_id is not None:
-        edited = _read(payload)
+        edited = None if payload is None else read_json(payload, "--payload")
         return run(app, lambda app: _one(app, dlq_id, options["notes"], edited, as_json))
     return run(app, lambda app: _many(app, wanted, as_json, **options))
 
@@ -122,15 +122,6 @@ def _summary(report: dict[str, Any]) -> str:
     told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     watched = f"; of those that were watched: {told}" if told else ""
     return f"{report['reprocessed']} reprocessed, {end}{watched}"
-
-
-def _read(payload: str | None) -> Any:
-    if payload is None:
-        return None
-    try:
-        return json.loads(payload)
-    except ValueError as error:
-        raise InvalidValue(f"--payload is not JSON ({error}); quote it for the shell") from None
 
 
 def _tell(as_json: bool, value: dict[str, Any], line: str) -> None:
