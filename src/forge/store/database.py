@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 
+from forge.core.errors import ConfigError
 from forge.store.link import LOST, PLANNER, Link, Observer, session_settings
 from forge.store.links import Links
 from forge.store.statement import Statement
@@ -40,7 +41,17 @@ class Database:
 
     async def connect(self, *, planned: bool = True) -> "asyncpg.Connection[Any]":
         """Open one connection; `planned` ones run Forge's own statements only."""
-        return await asyncpg.connect(self.url, **self._options(planned))
+        try:
+            return await asyncpg.connect(self.url, **self._options(planned))
+        except ValueError as error:
+            if isinstance(error, asyncpg.InterfaceError):
+                raise
+            # It is not told further: what was taken for a port may be the end of a password.
+            raise ConfigError(
+                "the URL of the database cannot be read; write it as "
+                "postgresql://user:password@host:5432/database, with %2F for / and %40 for @ in a "
+                "password"
+            ) from None
 
     def link(self, *, timeout: float = 30) -> Link:
         """Return a connection that is reopened when it was lost."""

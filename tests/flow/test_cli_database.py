@@ -1,0 +1,69 @@
+"""Which database a command works on: the one that is configured, and only else its own."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.flow.command import APPS, Project
+
+NOWHERE = "postgresql://nobody@127.0.0.1:1/nothing"
+
+
+@pytest.fixture
+def project(database_url: str, tmp_path: Path) -> Project:
+    """An app in a folder of its own, where nothing is configured."""
+    shutil.copy(APPS / "shop.py", tmp_path)
+    project = Project(database_url, tmp_path)
+    project.env = {"FORGE_DATABASE_URL": ""}
+    return project
+
+
+def test_the_url_of_the_file_wins_over_the_embedded_server(project: Project) -> None:
+    configure(project, project.url)
+
+    assert project.forge("migrate", "--app", "shop:app").returncode == 0
+    assert project.dispatch("greet", {"name": "Ada"}) == str(
+        project.row("select id from forge_jobs")[0]
+    )
+    assert not (project.folder / ".forge").exists()
+
+
+def test_the_variable_wins_over_the_file(project: Project) -> None:
+    configure(project, NOWHERE)
+    project.env["FORGE_DATABASE_URL"] = project.url
+
+    assert project.forge("jobs", "list").returncode == 0
+
+
+def test_a_database_that_is_away_is_not_replaced_by_another(project: Project) -> None:
+    configure(project, NOWHERE)
+
+    for command in (
+        ("jobs", "list"),
+        ("workers",),
+        ("migrate",),
+        ("worker", "shop:app"),
+        ("audit",),
+    ):
+        ended = project.forge(*command)
+
+        assert ended.returncode == 1, command
+        (line,) = ended.stderr.splitlines()
+        assert "the database does not answer" in line
+        assert "FORGE_DATABASE_URL or [database] url" in line
+    assert not (project.folder / ".forge").exists()
+
+
+def test_a_url_that_cannot_be_read_is_wrong_usage_and_not_shown(project: Project) -> None:
+    project.env["FORGE_DATABASE_URL"] = "postgresql://forge:hunter2/x@127.0.0.1/shop"
+
+    ended = project.forge("jobs", "list", "--traceback")
+
+    assert ended.returncode == 2
+    assert "write it as postgresql://user:password@host" in ended.stderr
+    assert "hunter2" not in ended.stderr
+
+
+def configure(project: Project, url: str) -> None:
+    (project.folder / "forge.toml").write_text(f'[database]\nurl = "{url}"\n')
