@@ -144,3 +144,11 @@ def test_the_doctor_names_schedules_that_nobody_runs(project: Project) -> None:
     assert "no living worker runs 1 of type fetch_feed for the capability gpu" in with_worker
     assert "nightly" not in with_worker
     assert "1 of type nightly" in without
+
+
+def test_a_worker_names_the_schedules_that_it_runs(project: Project) -> None:
+    with project.worker(app="clockwork:app") as worker:
+        listed = project.forge("workers").stdout
+
+        assert " runs nightly, fetch_feed; " in worker.output()
+        assert "nightly, fetch_feed" in listed

@@ -46,7 +46,10 @@ async def _work_without_workers(app: Forge, database: Database) -> list[Finding]
     idle = await types_without_worker(database, living)
     findings = [problem("work", message, advice) for message, advice in waiting]
     if idle:
-        advice = "start a worker that has them, or forget the types that no longer exist"
+        advice = (
+            "start a worker that has them; types that are no more: delete from forge_job_types "
+            "where name = …"
+        )
         findings.append(warning("types", f"no living worker runs {', '.join(idle)}", advice))
     if resting := unserved_schedules(await database.run(schedules.types()), living):
         advice = "start a worker that has the type, or `forge schedules disable` what is over"

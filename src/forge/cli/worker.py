@@ -130,7 +130,8 @@ async def _greet(worker: "Worker") -> None:
     logging.getLogger("forge").info(
         "worker %s runs %s; queues: %s; capabilities: %s; %d at a time",
         who.id,
-        ", ".join(who.job_types) or "no types, for the app has none registered",
+        ", ".join([*who.job_types, *who.schedule_types])
+        or "no types, for the app has none registered",
         "all" if who.queues is None else ", ".join(who.queues),
         ", ".join(who.capabilities) or "none",
         who.max_concurrent,

@@ -34,7 +34,7 @@ def workers(app_option: str | None, config_path: Path | None, as_json: bool) -> 
                     f"{worker['running']}/{worker['max_concurrent']}",
                     "all" if worker["queues"] is None else worker["queues"],
                     worker["capabilities"],
-                    worker["job_types"],
+                    [*worker["job_types"], *worker["schedule_types"]],
                 )
                 for worker in found
             ],
