@@ -4,11 +4,14 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
+
+from forge.store.embedded import Binaries
 
 HINTS = """
 The worker stays up until Ctrl-C. Look around from another terminal, in this folder:
@@ -17,7 +20,7 @@ The worker stays up until Ctrl-C. Look around from another terminal, in this fol
   {forge} jobs list --status completed --type bake_cake
   {forge} dispatch bake_cake '{{"flavour": "lemon", "layers": 4}}' --watch
   {forge} workers
-  psql "{url}" -c 'select job_type, status, count(*) from forge_jobs group by 1, 2'
+  {psql} "{url}" -c 'select job_type, status, count(*) from forge_jobs group by 1, 2'
 """
 
 
@@ -59,7 +62,8 @@ class Screen:
         forge = Path(sys.executable).with_name("forge")
         if forge.is_relative_to(Path.cwd()):
             forge = forge.relative_to(Path.cwd())
-        self.say(HINTS.format(forge=forge, url=url or "$FORGE_DATABASE_URL"))
+        psql = "psql" if which("psql") else Binaries.from_wheel().folder / "psql"
+        self.say(HINTS.format(forge=forge, psql=psql, url=url or "$FORGE_DATABASE_URL"))
 
 
 class Lines:
