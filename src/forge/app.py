@@ -249,7 +249,7 @@ class Forge(Calls, Recurring, Requesting, Measured):
         database = await self._session_here().database()
         applied = await migrate(database)
         await switch(database, self.config.transport)
-        return [f"{step.version:04}_{step.name}" for step in applied]
+        return [str(step) for step in applied]
 
     async def close(self) -> None:
         """Let go of connections and of the embedded server."""

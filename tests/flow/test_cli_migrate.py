@@ -25,10 +25,19 @@ def test_it_says_what_it_applied_and_then_that_there_is_nothing_to_do(empty: Pro
     first = empty.forge("migrate")
     second = empty.forge("migrate")
 
-    names = [f"{migration.version:04}_{migration.name}" for migration in all_migrations()]
-    assert first.stdout.splitlines() == [f"applied {name}" for name in names]
+    assert first.stdout.splitlines() == [f"applied {step}" for step in all_migrations()]
     assert second.returncode == 0
     assert "nothing to do" in second.stdout
+
+
+def test_programs_are_told_in_json(empty: Project) -> None:
+    first = empty.json("migrate", "--app", "shop:app", "--roles")
+    second = empty.json("migrate")
+
+    assert first["applied"] == [str(migration) for migration in all_migrations()]
+    assert first["roles"] == ["forge_api", "forge_worker"]
+    assert "greet" in first["job_types"]
+    assert second == {"applied": [], "transport": None, "roles": [], "job_types": []}
 
 
 def test_the_sql_it_prints_makes_the_same_database(empty: Project) -> None:

@@ -20,7 +20,9 @@ LONGEST_NOTES = 80
 @click.option("--job", "job_id", type=click.UUID, help="Only what was asked of this job.")
 @click.option("--dlq", "dlq_id", type=int, help="Only what was asked of this dead letter.")
 @click.option("--tenant", type=int, help="Only what concerns this tenant.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many."
+)
 @click.option("--cursor", "before", type=int, help="Go on after this event.")
 @json_option
 @project_options

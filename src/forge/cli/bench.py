@@ -10,7 +10,12 @@ from forge.cli.options import json_option, project_options
 
 @click.command()
 @click.option(
-    "--jobs", "count", type=click.IntRange(100, 10_000_000), default=10_000, show_default=True
+    "--jobs",
+    "count",
+    type=click.IntRange(100, 10_000_000),
+    default=10_000,
+    show_default=True,
+    help="How many.",
 )
 @json_option
 @project_options

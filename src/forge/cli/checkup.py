@@ -28,7 +28,7 @@ async def check_up(app: Forge) -> list[Finding]:
 async def _ask(app: Forge, database: Database, findings: list[Finding]) -> None:
     findings += await _server(database)
     missing = await doctor.missing_migrations(database)
-    findings.append(_migrations([f"{step.version:04}_{step.name}" for step in missing]))
+    findings.append(_migrations([str(step) for step in missing]))
     if missing:
         return  # the rest asks tables that may not be there
     findings.append(await _grants(database))

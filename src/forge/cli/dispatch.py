@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @click.option("--scheduled-at", type=Moment(), help="When to run it.")
 @click.option("--expires-at", type=Moment(), help="When it is no longer wanted.")
 @click.option("--idempotency-key", metavar="KEY", help="Dispatch once per key.")
-@click.option("--tenant-id", type=int)
-@click.option("--correlation-id", type=click.UUID)
-@click.option("--queue")
+@click.option("--tenant-id", type=int, help="Whose it is.")
+@click.option("--correlation-id", type=click.UUID, help="What ties it to other things.")
+@click.option("--queue", help="Where it waits, if not in the queue of its type.")
 @click.option("--tag", "tags", multiple=True, help="May be repeated.")
 @json_option
 @project_options

@@ -22,7 +22,9 @@ LONGEST_MESSAGE = 80
 @click.command("list")
 @click.option("--status", type=click.Choice(list(STATUSES)), help="Only those that stand there.")
 @filter_options
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many."
+)
 @click.option("--cursor", "before", type=int, help="Go on after this one.")
 @json_option
 @project_options
@@ -47,10 +49,16 @@ def list_letters(
 
 @click.command()
 @click.option(
-    "--status", type=click.Choice(list(STATUSES)), default=UNDER_REVIEW, show_default=True
+    "--status",
+    type=click.Choice(list(STATUSES)),
+    default=UNDER_REVIEW,
+    show_default=True,
+    help="Only those that stand there.",
 )
 @filter_options
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many."
+)
 @json_option
 @project_options
 def groups(app_option: str | None, config_path: Path | None, as_json: bool, **wanted: Any) -> None:

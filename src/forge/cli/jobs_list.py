@@ -27,7 +27,9 @@ LONGEST_MESSAGE = 80
 )
 @click.option("--type", "job_type", help="Only jobs of this type.")
 @click.option("--queue", help="Only jobs of this queue.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many."
+)
 @click.option("--cursor", type=click.UUID, help="Go on after this job.")
 @json_option
 @project_options

@@ -1,23 +1,36 @@
 """`forge migrate`: brings the database up to this version."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from forge.cli.options import project_options
+from forge.cli.options import json_option, project_options
 
 if TYPE_CHECKING:
     from forge.app import Forge
 
 
+class Report(NamedTuple):
+    """What was done."""
+
+    applied: list[str]
+    transport: str | None
+    roles: list[str]
+    job_types: list[str]
+
+
 @click.command()
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL and apply nothing.")
 @click.option("--roles", is_flag=True, help="Also make the roles forge_api and forge_worker.")
+@json_option
 @project_options
-def migrate(app_option: str | None, config_path: Path | None, as_sql: bool, roles: bool) -> None:
+def migrate(
+    app_option: str | None, config_path: Path | None, as_sql: bool, roles: bool, as_json: bool
+) -> None:
     """Apply the migrations that this database lacks, and make the app's job types known."""
     from forge.cli.project import find_app, find_database, run
+    from forge.cli.show import print_json
     from forge.config import Config
     from forge.store import migrate as migrations
     from forge.store.embedded import open_shared
@@ -31,32 +44,43 @@ def migrate(app_option: str | None, config_path: Path | None, as_sql: bool, role
     is_named = app_option is not None or Config.load(config_path).app is not None
     app = (find_app if is_named else find_database)(app_option, config_path)
     if app.database_url is not None:
-        run(app, lambda app: _migrate(app, roles))
-        return
-    # Opened here, since an app that opens it would migrate it before we could say so.
-    with open_shared(app.config.embedded.folder) as server:
-        app.database_url = server.url
-        run(app, lambda app: _migrate(app, roles))
+        report = run(app, lambda app: _migrate(app, roles))
+    else:
+        # Opened here, since an app that opens it would migrate it before we could say so.
+        with open_shared(app.config.embedded.folder) as server:
+            app.database_url = server.url
+            report = run(app, lambda app: _migrate(app, roles))
+    if as_json:
+        print_json(report._asdict())
+    else:
+        _print(report)
 
 
-async def _migrate(app: "Forge", roles: bool) -> None:
+async def _migrate(app: "Forge", roles: bool) -> Report:
     from forge.store import job_types
     from forge.store.migrate import migrate
-    from forge.store.roles import grant_roles
+    from forge.store.roles import ROLES, grant_roles
     from forge.transports.switch import switch
     from forge.types import type_rows
 
     database = await (await app.session()).database()
-    applied = await migrate(database)
-    for migration in applied:
-        click.echo(f"applied {migration.version:04}_{migration.name}")
-    if not applied:
-        click.echo("nothing to do: the database is up to date")
-    if change := await switch(database, app.config.transport):
-        click.echo(change)
+    applied = [str(step) for step in await migrate(database)]
+    transport = await switch(database, app.config.transport)
     if roles:
         await grant_roles(database)
-        click.echo("roles: forge_api and forge_worker have their grants")
     if app.definitions:
         await database.run(job_types.register(type_rows(app.definitions.values())))
-        click.echo(f"job types: {', '.join(sorted(app.definitions))}")
+    return Report(applied, transport, list(ROLES) if roles else [], sorted(app.definitions))
+
+
+def _print(report: Report) -> None:
+    for name in report.applied:
+        click.echo(f"applied {name}")
+    if not report.applied:
+        click.echo("nothing to do: the database is up to date")
+    if report.transport is not None:
+        click.echo(report.transport)
+    if report.roles:
+        click.echo(f"roles: {' and '.join(report.roles)} have their grants")
+    if report.job_types:
+        click.echo(f"job types: {', '.join(report.job_types)}")

@@ -19,7 +19,9 @@ COLUMNS = ["type", "key", "tenant", "state", "next run", "last run", "failures",
 @click.option("--type", help="Only schedules of this type.")
 @click.option("--enabled/--disabled", default=None, help="Only those that are so.")
 @click.option("--tenant", type=int, help="Only this tenant's.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many."
+)
 @click.option("--cursor", type=click.UUID, help="Go on after this schedule.")
 @json_option
 @project_options

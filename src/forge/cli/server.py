@@ -25,7 +25,9 @@ DEV_TOKEN = "FORGE_DEV_TOKEN"
 @click.option("--port", type=click.IntRange(0, 65_535), help="The port; 0 picks a free one.")
 @click.option("--access-log", is_flag=True, help="Log each request.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), help="How log lines look.")
-@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option(
+    "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="How much."
+)
 @click.option("--socket", "inherited", type=int, hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
 @project_options

@@ -35,7 +35,9 @@ HANDLERS = "forge-handler"
     "--max-concurrent", type=click.IntRange(1, 10_000), help="How many jobs to run at once."
 )
 @click.option("--log-format", type=click.Choice(["text", "json"]), help="How log lines look.")
-@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option(
+    "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="How much."
+)
 @click.option("--migrate", "migrates", is_flag=True, hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
 @click.option("--reports", type=int, hidden=True)

@@ -21,6 +21,9 @@ class Migration(NamedTuple):
     name: str
     sql: str
 
+    def __str__(self) -> str:
+        return f"{self.version:04}_{self.name}"
+
 
 def all_migrations() -> list[Migration]:
     """Return every migration, the first one first."""
@@ -65,7 +68,7 @@ def as_sql() -> str:
     for migration in all_migrations():
         record = load("ledger/record")
         record = record.replace("$1", str(migration.version)).replace("$2", f"'{migration.name}'")
-        parts.append(f"-- {migration.version:04}_{migration.name}\n{migration.sql}\n{record}")
+        parts.append(f"-- {migration}\n{migration.sql}\n{record}")
     return "\n".join(parts)
 
 

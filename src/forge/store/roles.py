@@ -9,6 +9,8 @@ from forge.store.database import Database
 from forge.store.migrate import LOCK
 from forge.store.statement import load
 
+ROLES = ("forge_api", "forge_worker")
+
 
 async def grant_roles(database: Database) -> None:
     """Create forge_api and forge_worker where they are missing, and give them their rights."""
