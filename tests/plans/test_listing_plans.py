@@ -13,7 +13,7 @@ from forge.store import listing
 from forge.store.database import Database
 from forge.store.listing import WINDOW, Wanted
 from forge.store.roles import grant_roles
-from forge.store.statement import Statement
+from forge.store.statement import Statement, load
 from tests.plans.crowd import explaining, planned
 from tests.store.placing import Psql
 
@@ -41,16 +41,17 @@ MOVES = [
 ALL = (NEWEST, OLDEST)
 MIDDLE = (UUID(int=(1700000000000 + ROWS // 2) << 80), OLDEST)
 BAD = ["failed", "dead_letter"]
+OTHER_WAYS = ("_of_tenant", "_ended", "_live")
 
 AT_ONCE: dict[str, Statement[Any]] = {
     "the newest": listing.page(Wanted(*ALL), LIMIT),
     "the next page": listing.page(Wanted(*MIDDLE), LIMIT),
     "of a frequent type": listing.page(Wanted(*ALL, job_type="type1"), 3),
-    "of a large tenant": listing.page_of_tenant(Wanted(*ALL), LIMIT, 1),
-    "of a small tenant": listing.page_of_tenant(Wanted(*ALL), LIMIT, 7),
-    "the next page of a small tenant": listing.page_of_tenant(Wanted(*MIDDLE), LIMIT, 7),
-    "of a tenant without jobs": listing.page_of_tenant(Wanted(*ALL), LIMIT, 99),
-    "of a tenant in a status": listing.page_of_tenant(Wanted(*ALL, ["completed"]), LIMIT, 1),
+    "of a large tenant": listing.page_of_tenant(1, Wanted(*ALL), LIMIT),
+    "of a small tenant": listing.page_of_tenant(7, Wanted(*ALL), LIMIT),
+    "the next page of a small tenant": listing.page_of_tenant(7, Wanted(*MIDDLE), LIMIT),
+    "of a tenant without jobs": listing.page_of_tenant(99, Wanted(*ALL), LIMIT),
+    "of a tenant in a status": listing.page_of_tenant(1, Wanted(*ALL, ["completed"]), LIMIT),
     "that ended badly": listing.page_ended(Wanted(*ALL, BAD), LIMIT),
     "that ended badly, the next page": listing.page_ended(Wanted(*MIDDLE, BAD), LIMIT),
     "counts of a small tenant": listing.count_newest(CAP + 1, 7),
@@ -63,15 +64,15 @@ IN_A_WINDOW: dict[str, tuple[Statement[Any], int]] = {
     "of a status that is rare": (listing.page(Wanted(*ALL, ["cancelled"]), LIMIT), WINDOW),
     "with a text that is not there": (listing.page(Wanted(*ALL, pattern="%zz%"), LIMIT), WINDOW),
     "of a tenant with such a text": (
-        listing.page_of_tenant(Wanted(*ALL, pattern="%zz%"), LIMIT, 1),
+        listing.page_of_tenant(1, Wanted(*ALL, pattern="%zz%"), LIMIT),
         WINDOW,
     ),
     "that ended badly with such a text": (
         listing.page_ended(Wanted(*ALL, BAD, pattern="%zz%"), LIMIT),
         WINDOW,
     ),
-    "that wait": (listing.page_live(Wanted(*ALL, ["pending"]), LIMIT, None), WINDOW),
-    "that run": (listing.page_live(Wanted(*ALL, ["running"]), LIMIT, 7), WINDOW),
+    "that wait": (listing.page_live(None, Wanted(*ALL, ["pending"]), LIMIT), WINDOW),
+    "that run": (listing.page_live(7, Wanted(*ALL, ["running"]), LIMIT), WINDOW),
     "counts of the newest": (listing.count_newest(CAP + 1, None), CAP),
     "counts of what is live": (listing.count_live(CAP + 1), 2 * CAP),
     "counts of all": (listing.count_sample(SAMPLE_BLOCKS), 2 * SAMPLE_BLOCKS),
@@ -129,3 +130,13 @@ async def test_every_way_to_list_and_count_is_looked_at() -> None:
     for make in (listing.page, listing.page_ended):
         assert make(Wanted(*ALL), LIMIT).sql in looked_at
     assert len(looked_at) == 9  # page*, 4; count_*, 5
+
+
+def test_every_way_to_list_keeps_and_measures_the_same_jobs() -> None:
+    ways = [" ".join(load(f"jobs/page{way}").split()) for way in ("", *OTHER_WAYS)]
+    texts = [way[way.index("($3::text[] is null") :] for way in ways]
+
+    kept = {text[: text.index("ilike $9)")] for text in texts}
+    measured = {text[text.index("), measured as") :] for text in texts}
+
+    assert len(kept) == len(measured) == 1

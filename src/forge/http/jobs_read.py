@@ -42,7 +42,7 @@ async def list_jobs(
         Query(
             min_length=1,
             max_length=200,
-            description="A text in the input, the last error or the progress message.",
+            description="A text in the input, the last error or the progress message, as shown.",
         ),
     ] = None,
     cursor: Annotated[str | None, Query(description="The `next_cursor` of a page.")] = None,

@@ -4,18 +4,18 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-from forge.allowances import allowances
 from forge.core.lifecycle import FINAL, State, Status
 from forge.core.wish import parse_priority
 from forge.http.access import Caller
+from forge.http.gathering_jobs import Gathered, Look, gather
 from forge.http.problem import Fault, Problem
-from forge.http.shapes import JobOut, JobPage
+from forge.http.shapes import JobPage
 from forge.store import listing
 from forge.store.listing import WINDOW, Wanted
-from forge.store.statement import Rows
 
 NEWEST = UUID(int=2**128 - 1)
 OLDEST = UUID(int=0)
@@ -47,43 +47,28 @@ async def find_page(caller: Caller, asked: Asked, limit: int) -> JobPage:
     if statuses is not None and not statuses:
         return JobPage(items=[], next_cursor=None, stopped_early=False)
     wanted = wanted_by(asked)
+    found = await gather(caller, _way(caller, statuses), wanted, limit, asked.q)
+    if found.stopped_early and asked.q is None and statuses is not None and set(statuses) <= LIVE:
+        found = await _few(caller, wanted, limit) or found
+    cursor = None if found.last is None else write_cursor(found.last)
+    return JobPage(items=found.jobs, next_cursor=cursor, stopped_early=found.stopped_early)
+
+
+def _way(caller: Caller, statuses: Collection[Status] | None) -> Look:
+    """Return the statement that reads the fewest rows for these jobs."""
     if caller.tenant_id is not None:
-        found = await caller.run(listing.page_of_tenant(wanted, limit + 1, caller.tenant_id))
-    elif statuses is not None and ENDED.issuperset(statuses):
-        found = await caller.run(listing.page_ended(wanted, limit + 1))
-    else:
-        found = await caller.run(listing.page(wanted, limit + 1))
-    page = await _page(caller, found, limit)
-    if page.stopped_early and asked.q is None and statuses is not None and set(statuses) <= LIVE:
-        return await _page_of_few(caller, wanted, limit) or page
-    return page
+        return partial(listing.page_of_tenant, caller.tenant_id)
+    if statuses is not None and ENDED.issuperset(statuses):
+        return listing.page_ended
+    return listing.page
 
 
-async def _page_of_few(caller: Caller, wanted: Wanted, limit: int) -> JobPage | None:
+async def _few(caller: Caller, wanted: Wanted, limit: int) -> Gathered | None:
     """Look among the jobs that are not final, wherever they lie, unless they are too many."""
     live = await caller.run_over_all(listing.count_live(WINDOW + 1))
     if sum(row["count"] for row in live) > WINDOW:
         return None
-    found = await caller.run(listing.page_live(wanted, limit + 1, caller.tenant_id))
-    return await _page(caller, found, limit)
-
-
-async def _page(caller: Caller, found: Rows, limit: int) -> JobPage:
-    allowed = await allowances(caller.app, (row["job_type"] for row in found))
-    items: list[JobOut] = []
-    last: UUID | None = None
-    stopped_early = False
-    for row in found:
-        if len(items) == limit:
-            last = items[-1].id
-            break
-        if row["matches"]:
-            items.append(JobOut.of(row, allowed[row["job_type"]]))
-        if row["is_stop"] or row["is_full"]:
-            last, stopped_early = row["id"], row["is_stop"]
-            break
-    cursor = None if last is None else write_cursor(last)
-    return JobPage(items=items, next_cursor=cursor, stopped_early=stopped_early)
+    return await gather(caller, partial(listing.page_live, caller.tenant_id), wanted, limit)
 
 
 def _statuses(asked: Asked) -> Collection[Status] | None:

@@ -29,32 +29,36 @@ class Wanted(NamedTuple):
     category: str | None = None
     correlation_id: UUID | None = None
 
-    def as_args(self, *limits: float) -> tuple[Any, ...]:
-        """Return the parameters of jobs/page and its like: what came later stands at the end."""
-        *first, category, correlation_id = self
-        return (*first, *limits, category, correlation_id)
+
+class Used(NamedTuple):
+    """What a page has used already of the rows it may look at, and of its time."""
+
+    rows: int = 0
+    seconds: float = 0.0
 
 
-def page(wanted: Wanted, limit: int) -> Statement[Rows]:
-    return Statement(load("jobs/page"), wanted.as_args(WINDOW, limit, MOST_BYTES, SECONDS), rows)
+UNUSED = Used()
 
 
-def page_of_tenant(wanted: Wanted, limit: int, tenant: int) -> Statement[Rows]:
-    args = wanted.as_args(WINDOW, limit, MOST_BYTES, SECONDS, tenant)
-    return Statement(load("jobs/page_of_tenant"), args, rows)
+def page(wanted: Wanted, limit: int, used: Used = UNUSED) -> Statement[Rows]:
+    return Statement(load("jobs/page"), _args(wanted, limit, used), rows)
 
 
-def page_ended(wanted: Wanted, limit: int) -> Statement[Rows]:
+def page_of_tenant(tenant: int, wanted: Wanted, limit: int, used: Used = UNUSED) -> Statement[Rows]:
+    return Statement(load("jobs/page_of_tenant"), (*_args(wanted, limit, used), tenant), rows)
+
+
+def page_ended(wanted: Wanted, limit: int, used: Used = UNUSED) -> Statement[Rows]:
     """Pages of the statuses failed, dead_letter and cancelled, which have an index of their own."""
-    args = wanted.as_args(WINDOW, limit, MOST_BYTES, SECONDS)
-    return Statement(load("jobs/page_ended"), args, rows)
+    return Statement(load("jobs/page_ended"), _args(wanted, limit, used), rows)
 
 
-def page_live(wanted: Wanted, limit: int, tenant: int | None) -> Statement[Rows]:
+def page_live(
+    tenant: int | None, wanted: Wanted, limit: int, used: Used = UNUSED
+) -> Statement[Rows]:
     """Pages of jobs that are not final, where there are no more than WINDOW of them."""
-    asked = (*wanted[:8], WINDOW, limit, MOST_BYTES, tenant)
-    args = (*asked, wanted.category, wanted.correlation_id)
-    return Statement(load("jobs/page_live"), args, rows)
+    *args, _seconds = _args(wanted, limit, used)
+    return Statement(load("jobs/page_live"), (*args, tenant), rows)
 
 
 class Matching(NamedTuple):
@@ -89,6 +93,10 @@ def count_ended(look_at: int) -> Statement[Rows]:
 
 def count_sample(blocks: int) -> Statement[Rows]:
     return Statement(load("jobs/count_sample"), (float(blocks),), rows)
+
+
+def _args(wanted: Wanted, limit: int, used: Used) -> tuple[Any, ...]:
+    return (*wanted, WINDOW - used.rows, limit, MOST_BYTES, SECONDS - used.seconds)
 
 
 def _matching(found: Rows) -> Matching:

@@ -1,8 +1,8 @@
 -- Jobs that ended otherwise than well, the newest first, among so many rows of each status.
 -- $1 before which id, $2 from which id on, $3 statuses, $4 type, $5 queue, $6 priority, $7 since,
--- $8 until, $9 a pattern for input, error and progress, $10 how many rows to look at, $11 how many
--- to return, $12 bytes of JSON and $13 seconds after which to stop, $14 category, $15 correlation id.
--- Null means any.
+-- $8 until, $9 a pattern for input, error and progress, $10 category, $11 correlation id,
+-- $12 how many rows to look at, $13 how many to return, $14 bytes of JSON after which to stop,
+-- $15 seconds after which to stop. Null means any.
 -- The row at which the look around ended is returned too; `is_stop` marks it, `matches` says whether
 -- it was wanted. `is_full` marks the row with which the page became too long.
 -- Compared as pairs: an equation would let the planner walk through the rows of every status.
@@ -10,14 +10,14 @@ with chosen as (
     select job.*
     from unnest($3::text[]) as wanted (status)
     cross join lateral (
-        select *, not matches or place = $10 as is_stop
+        select *, not matches or place = $12 as is_stop
         from (
             select *, (($3::text[] is null or status = any ($3)) and ($4::text is null or job_type = $4)
                        and ($5::text is null or queue = $5) and ($6::integer is null or priority = $6)
                        and ($7::timestamptz is null or created_at >= $7)
                        and ($8::timestamptz is null or created_at < $8)
-                       and ($14::text is null or category = $14)
-                       and ($15::uuid is null or correlation_id = $15)
+                       and ($10::text is null or category = $10)
+                       and ($11::uuid is null or correlation_id = $11)
                        and ($9::text is null or last_error ilike $9 or progress_message ilike $9
                             or input::text ilike $9)) is true as matches
             from (
@@ -26,16 +26,16 @@ with chosen as (
                 where status in ('failed', 'dead_letter', 'cancelled')
                   and (status, id) < (wanted.status, $1) and (status, id) >= (wanted.status, $2)
                 order by status desc, id desc
-                limit $10::bigint
+                limit $12::bigint
             ) as looked
         ) as found
-        where matches or place = $10
-           or clock_timestamp() > statement_timestamp() + make_interval(secs => $13)
+        where matches or place = $12
+           or clock_timestamp() > statement_timestamp() + make_interval(secs => $15)
         order by status desc, id desc
-        limit $11
+        limit $13
     ) as job
     order by job.id desc
-    limit $11
+    limit $13
 ), measured as (
     select *, octet_length(input::text) + coalesce(octet_length(output::text), 0)
               + coalesce(octet_length(checkpoint::text), 0)
@@ -44,7 +44,7 @@ with chosen as (
 ), summed as (
     select *, sum(size) over (order by id desc) as spent from measured
 )
-select *, spent > $12::bigint as is_full
+select *, spent > $14::bigint as is_full
 from summed
-where spent - size <= $12
+where spent - size <= $14
 order by id desc;
