@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from forge.core.errors import ConfigError
+from forge.core.suggestion import suggestion
 
 Model = TypeVar("Model", bound=BaseModel)
 FILE_NAME = "forge.toml"
@@ -82,7 +83,7 @@ class _Found:
             if key in known:
                 self._put((section, key), value, label)
             else:
-                hint = _suggestion(key, known, f"[{section}]")
+                hint = suggestion(key, known, f"[{section}]")
                 self.problems.append(f"{label}: [{section}] {key} is not a setting; {hint}")
 
     def take_environment(self, env: Mapping[str, str]) -> None:
@@ -113,7 +114,7 @@ class _Found:
         for section in self.sections:
             if variable.startswith(prefix := _variable(section, "")):
                 own = [name for name in known if name.startswith(prefix)]
-                return _suggestion(variable, own, f"[{section}]", prefix)
+                return suggestion(variable, own, f"[{section}]", prefix)
         near = get_close_matches(variable, known, n=1, cutoff=MISSPELT)
         return f"did you mean {near[0]}?" if near else None
 
@@ -133,7 +134,7 @@ class _Found:
     def _unknown_deeper(self, place: tuple[str, ...]) -> str:
         """Name a key that does not exist in a table within a section."""
         known = _model_at(self.model, place[:-1]).model_fields
-        hint = _suggestion(place[-1], known, _written(place).rpartition(" ")[0])
+        hint = suggestion(place[-1], known, _written(place).rpartition(" ")[0])
         return f"{self.origins.get(place[:2])}: {_written(place)} is not a setting; {hint}"
 
     def _put(self, place: tuple[str, ...], value: Any, origin: str) -> None:
@@ -154,7 +155,7 @@ class _Found:
         for section, keys in self.sections.items():
             if name in keys:
                 return f"{name} is not a setting here; move it below [{section}]"
-        return f"{name} is not a setting; {_suggestion(name, self.keys, 'the top level')}"
+        return f"{name} is not a setting; {suggestion(name, self.keys, 'the top level')}"
 
 
 def _written(place: tuple[str, ...]) -> str:
@@ -193,12 +194,3 @@ def _is_service_link(variable: str, value: str) -> bool:
     linked = r"FORGE_(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)"
     is_linked = re.fullmatch(linked, variable) is not None
     return is_linked or value.startswith(("tcp://", "udp://", "sctp://"))
-
-
-def _suggestion(name: str, known: Iterable[str], place: str, prefix: str = "") -> str:
-    """Name what is most like it; what all have in common says nothing about that."""
-    endings = {each.removeprefix(prefix): each for each in known}
-    near = get_close_matches(name.removeprefix(prefix), endings, n=1)
-    if near:
-        return f"did you mean {endings[near[0]]}?"
-    return f"{place} takes {', '.join(endings.values())}"

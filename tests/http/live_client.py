@@ -56,10 +56,10 @@ class Client:
 
 @asynccontextmanager
 async def client(
-    address: str, headers: dict[str, str] | None = None, **options: Any
+    address: str, headers: dict[str, str] | None = None, query: str = "", **options: Any
 ) -> AsyncIterator[Client]:
     """Open a socket for the time of the block."""
-    url = address.replace("http:", "ws:") + "/_api/ws"
+    url = address.replace("http:", "ws:") + "/_api/ws" + (query and f"?{query}")
     async with connect(url, additional_headers=headers, **options) as socket:
         yield Client(socket)
 

@@ -28,6 +28,7 @@ from forge.http import (
 )
 from forge.http.auth import Authenticator
 from forge.http.json_route import ExpressLane
+from forge.http.known_query import KnownQuery
 from forge.http.limits import Limits
 from forge.http.measured import Measured
 from forge.http.refusals import install_refusals
@@ -82,8 +83,9 @@ def create_app(app: "Forge", *, authenticator: Authenticator | None = None) -> F
         api.include_router(router)
     install_refusals(api)
     metrics.install_metrics(api)
-    api.add_middleware(LastSlash)
     api.add_middleware(ExpressLane, routes=jobs_dispatch.router.routes)
+    api.add_middleware(KnownQuery, routes=api.routes)
+    api.add_middleware(LastSlash)
     api.add_middleware(Limits, max_body=settings.server.body_limit(settings.payload.max_input))
     api.add_middleware(Measured, metrics=app.metrics.api)
     return api

@@ -23,7 +23,7 @@ router = APIRouter(tags=["about"])
 # What FastAPI itself would answer with, and this server never does.
 NOT_OURS = ("HTTPValidationError", "ValidationError")
 # What any request may be answered with, and what any with a token.
-ALWAYS = ("too_large", "internal")
+ALWAYS = ("too_large", "invalid", "internal")
 GUARDED = ("unauthenticated", "forbidden", "unavailable")
 
 
@@ -97,9 +97,7 @@ def _tell_problems(path: str, operation: dict[str, Any]) -> None:
     """Write at an operation all that it may be refused with."""
     codes = [*ALWAYS]
     if "requestBody" in operation:
-        codes += ["bad_request", "invalid"]
-    if operation.get("parameters"):
-        codes += ["invalid"]
+        codes += ["bad_request"]
     if "{" in path:
         codes += ["not_found"]
     if "x-forge-role" in operation:

@@ -1,6 +1,7 @@
 """The routes of a server, and what each asks of its caller."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from starlette.routing import BaseRoute
 
@@ -25,3 +26,15 @@ def need_of(route: BaseRoute) -> Need | None:
         if need is not None:
             return need
     return None
+
+
+def query_of(route: BaseRoute) -> list[str]:
+    """Return the names of the query parameters that a route and its dependencies read."""
+    return list(_query(getattr(route, "dependant", None)))
+
+
+def _query(dependant: Any) -> Iterator[str]:
+    if dependant is not None:
+        yield from (field.alias for field in dependant.query_params)
+        for dependency in dependant.dependencies:
+            yield from _query(dependency)

@@ -1,0 +1,19 @@
+"""What to write instead of a name that nobody knows."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def suggestion(name: str, known: Iterable[str], place: str, prefix: str = "") -> str:
+    """Name what is most like it, or all there is; what all have in common says nothing about that.
+
+    >>> suggestion("stauts", ["status", "state"], "it")
+    'did you mean status?'
+    >>> suggestion("colour", ["status", "state"], "it")
+    'it takes status, state'
+    """
+    endings = {each.removeprefix(prefix): each for each in known}
+    near = get_close_matches(name.removeprefix(prefix), endings, n=1)
+    if near:
+        return f"did you mean {endings[near[0]]}?"
+    return f"{place} takes {', '.join(endings.values())}"
