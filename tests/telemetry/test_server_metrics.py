@@ -30,7 +30,7 @@ async def test_requests_are_counted_by_the_template_of_their_route(
 
     samples = await scraped(http, token("staff"))
 
-    dispatched = ("POST", "/_api/jobs/{job_type:path}/dispatch", "202")
+    dispatched = ("POST", "/_api/jobs/{job_type}/dispatch", "202")
     assert samples["http_requests_total", *dispatched] == 1
     assert samples["http_requests_total", "GET", "/_api/jobs/{job_id}", "200"] == 2
     assert samples["http_requests_total", "GET", "(none)", "404"] == 2

@@ -47,7 +47,7 @@ class Measured:
                 self._ended(scope, status, perf_counter() - began)
 
     def _ended(self, scope: Scope, status: int, seconds: float) -> None:
-        key = (scope["method"], getattr(scope.get("route"), "path", NOWHERE), status)
+        key = (scope["method"], getattr(scope.get("route"), "path_format", NOWHERE), status)
         series = self._series.get(key) or self._new_series(key)
         series[0].observe(seconds)
         series[1].value += 1
