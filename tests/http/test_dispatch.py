@@ -20,23 +20,6 @@ def _jobs(app: Forge) -> None:
     add_jobs(app)
 
 
-async def test_the_curl_of_the_tutorials_works(
-    app: Forge, http: httpx.AsyncClient, token: MakeToken
-) -> None:
-    answer = await http.post(
-        "/_api/jobs/export_users/dispatch",
-        content=b'{"args": {"format": "csv"}}',
-        headers=token("user") | {"Content-Type": "application/json"},
-    )
-
-    assert answer.status_code == 202
-    made = answer.json()
-    assert made.keys() == {"job_id", "status", "deduplicated", "watch_token"}
-    assert (made["status"], made["deduplicated"]) == ("pending", False)
-    job = await app.get(UUID(made["job_id"]))
-    assert (job.job_type, job.input) == ("export_users", {"format": "csv", "rows": 1})
-
-
 @pytest.mark.parametrize("body", [b"", b"{}", b"null", b'{"args": null}', b'{"args": {}}'])
 async def test_a_job_without_arguments_is_given_an_empty_object(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, body: bytes
