@@ -1,4 +1,4 @@
-"""The same app under a prefix: in FastAPI, in Starlette, and beside Django."""
+"""The same app under a prefix: in FastAPI, in Starlette, beside Django, behind a proxy."""
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,6 +14,8 @@ from starlette.routing import Mount, Route
 
 from forge import Forge
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
+from tests.http.live_client import client as socket
+from tests.http.live_client import events
 
 Scope = dict[str, Any]
 Asgi = Callable[..., Awaitable[None]]
@@ -61,7 +63,7 @@ async def test_behind_a_proxy_that_takes_the_prefix_away(
         if scope["type"] == "http" and scope["path"] == "/hello":
             await PlainTextResponse("hello")(scope, receive, send)
             return
-        if scope["type"] == "http":
+        if scope["type"] != "lifespan":
             scope = {**scope, "path": scope["path"].removeprefix("/outside")}
         await api(scope, receive, send)
 
@@ -107,11 +109,21 @@ async def see_that_both_serve(
         renewed = await client.post(f"{prefix}/_api/jobs/{job.id}/watch_token")
         missing = await client.get(f"{prefix}/nowhere")
         hello = await client.get("/hello")
+        token_of = renewed.json()["watch_token"]
+        async with events(address + prefix, job.id, watch_token=token_of) as stream:
+            streamed = await stream.job()
+    async with socket(address + prefix, token("user", tenant=7)) as open_socket:
+        await open_socket.subscribe(job.id)
+        told = await open_socket.job()
+    async with socket(address + prefix) as open_socket:
+        await open_socket.subscribe(job.id, watch_token=token_of)
+        watched = await open_socket.job()
 
     assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
     assert renewed.status_code == 200, renewed.text
     assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
     assert (hello.status_code, hello.text.strip('"')) == (200, "hello")
+    assert {each["id"] for each in (streamed, told, watched)} == {str(job.id)}
 
 
 def beside_django(django: Asgi, api: Asgi, prefix: str) -> Asgi:
