@@ -50,7 +50,7 @@ class Authenticator:
         found = _bearer(token, auth)
         if found is None and self._web_tokens is not None and token.count(".") == 2:
             try:
-                found = self._web_tokens.bearer(token, time.time())
+                found = self._web_tokens.bearer(token)
             except NotGood as error:
                 raise refuse(f"{error}; send another token") from None
         if found is None:

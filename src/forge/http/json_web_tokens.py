@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jwt
 
@@ -21,23 +22,32 @@ class NotGood(Exception):
     """Why a token is refused."""
 
 
+class Key(NamedTuple):
+    """What verifies a token, and what tells it from a key that takes its place."""
+
+    material: Any
+    mark: str
+
+
 class JsonWebTokens:
     """Reads the tokens that somebody else issues."""
 
     def __init__(self, config: JwtConfig) -> None:
         self._config = config
-        self._jwks = None
-        if config.jwks is not None:
-            self._jwks = Reread(config.jwks, read_keys, first=read_keys(config.jwks))
+        self._jwks: Reread[dict[str, Key]] | None = None
+        if config.jwks is None:
+            self._secret = Key(config.secret, self._mark(config.secret))
+        else:
+            self._jwks = Reread(config.jwks, self._read, first=self._read(config.jwks))
 
-    def bearer(self, token: str, now: float) -> Identity:
+    def bearer(self, token: str) -> Identity:
         """Return who bears this token, or raise NotGood."""
         config = self._config
         try:
-            key_id = jwt.get_unverified_header(token).get("kid") or ONLY_KEY
+            key = self._key(jwt.get_unverified_header(token).get("kid") or ONLY_KEY)
             claims = jwt.decode(
                 token,
-                self._key(key_id),
+                key.material,
                 # Pinned: a token's own header never chooses how it is verified.
                 algorithms=[config.algorithm],
                 issuer=config.issuer,
@@ -49,22 +59,32 @@ class JsonWebTokens:
             raise NotGood(f"the token is refused ({_reason(error)})") from error
         except (ValueError, TypeError, RecursionError) as error:
             raise NotGood("the token cannot be read") from error
-        return self._identity(claims, key_id)
+        return self._identity(claims, key.mark)
 
-    def knows(self, key: str) -> bool:
-        """Whether a key by which somebody came in is still one of ours."""
-        purpose, _, key_id = key.partition(":")
-        return purpose == "jwt" and (self._jwks is None or key_id in self._jwks.value())
+    def knows(self, mark: str) -> bool:
+        """Whether the key by which somebody came in is still one of ours, under the same rules."""
+        keys = [self._secret] if self._jwks is None else self._jwks.value().values()
+        return any(mark == key.mark for key in keys)
 
-    def _key(self, key_id: str) -> Any:
+    def _key(self, key_id: str) -> Key:
         if self._jwks is None:
-            return self._config.secret
+            return self._secret
         keys = self._jwks.value()
         if key_id not in keys:
             raise NotGood("the token's key is not in the JWKS file")
         return keys[key_id]
 
-    def _identity(self, claims: Mapping[str, Any], key_id: str) -> Identity:
+    def _read(self, path: Path) -> dict[str, Key]:
+        return {
+            key_id: Key(key, self._mark(key.public_numbers()))
+            for key_id, key in read_keys(path).items()
+        }
+
+    def _mark(self, key: object) -> str:
+        known = f"{self._config.model_dump_json()} {key}"
+        return f"jwt:{sha256(known.encode()).hexdigest()}"
+
+    def _identity(self, claims: Mapping[str, Any], mark: str) -> Identity:
         tenant = claims.get(self._config.tenant_claim)
         if tenant is not None and (type(tenant) is not int or abs(tenant) > LARGEST_TENANT):
             raise NotGood(f"the token's {self._config.tenant_claim} is not a whole number")
@@ -73,7 +93,7 @@ class JsonWebTokens:
             roles=_roles(claims.get(self._config.roles_claim)),
             tenant_id=tenant,
             expires_at=float(claims["exp"]) + LEEWAY,
-            key=f"jwt:{key_id}",
+            key=mark,
         )
 
 

@@ -1,0 +1,69 @@
+"""Who came in by a key is sent away when another takes its place, or when other rules hold."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from forge.config_server import AuthConfig
+from forge.http.auth import Authenticator
+from forge.http.live import RECHECK
+from forge.http.reread import INTERVAL
+from tests.faults.kit.process import wait_until
+
+SECRET = "a secret of thirty-two characters or more"
+
+
+def settings(**rules: Any) -> AuthConfig:
+    return AuthConfig.model_validate({"jwt": {"algorithm": "HS256", "secret": SECRET} | rules})
+
+
+@pytest.mark.parametrize(
+    "changed", [{"secret": SECRET[::-1]}, {"audience": "others"}, {"roles_claim": "groups"}]
+)
+def test_a_change_of_the_secret_or_of_a_rule_ends_what_was_opened_before(
+    changed: dict[str, Any],
+) -> None:
+    now = [settings()]
+    known = Authenticator(lambda: now[0])
+    bearer = known.identify_token(jwt.encode(claims(), SECRET, "HS256"))
+
+    now[0] = settings()  # read again, and the same
+    assert known.is_still_valid(bearer)
+    now[0] = settings(**changed)
+    assert not known.is_still_valid(bearer)
+
+
+def test_a_key_that_takes_anothers_place_ends_what_was_opened_before(tmp_path: Path) -> None:
+    old, new = (rsa.generate_private_key(65537, 2048) for _ in range(2))
+    rules = {"algorithm": "RS256", "secret": None, "jwks": written(tmp_path, old)}
+    auth = settings(**rules)
+    known = Authenticator(lambda: auth)
+    bearer = known.identify_token(jwt.encode(claims(), old, "RS256", headers={"kid": "one"}))
+    assert known.is_still_valid(bearer)
+
+    written(tmp_path, new)
+
+    wait_until(lambda: not known.is_still_valid(bearer), 5, "its key is known to be gone")
+    assert known.identify_token(jwt.encode(claims(), new, "RS256", headers={"kid": "one"}))
+
+
+def test_a_withdrawal_reaches_what_is_open_within_five_seconds() -> None:
+    assert INTERVAL + RECHECK < 5
+
+
+def claims() -> dict[str, Any]:
+    return {"sub": "ann", "roles": ["user"], "exp": time.time() + 60}
+
+
+def written(folder: Path, key: rsa.RSAPrivateKey) -> Path:
+    """Write a file with one key as a deployment does: at once."""
+    public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key()))
+    (folder / "new").write_text(json.dumps({"keys": [public | {"kid": "one"}]}))
+    os.replace(folder / "new", folder / "keys.json")
+    return folder / "keys.json"
