@@ -23,9 +23,10 @@ STATEMENTS: dict[str, Callable[[list[int]], Statement[Any]]] = {
     "list of a tenant and a type": lambda ids: dead_letters.listed(
         LetterFilter(tenant_id=7, job_type="rare"), None, 10
     ),
-    "choose": lambda ids: dead_letters.choose(
-        LetterFilter(job_type="rare"), after=0, until=10**9, limit=10
-    ),
+    "choose": lambda ids: _next(),
+    "choose of a tenant": lambda ids: _next(tenant_id=7),
+    "choose of a type": lambda ids: _next(job_type="rare"),
+    "choose of a tenant and a type": lambda ids: _next(tenant_id=7, job_type="many"),
     "get": lambda ids: dead_letters.get(ids[0], None),
     "reprocess": lambda ids: dead_letters.reprocess(ids, None, "ann", None),
     "discard": lambda ids: dead_letters.discard(ids[0], None, "ann", "no"),
@@ -34,12 +35,18 @@ STATEMENTS: dict[str, Callable[[list[int]], Statement[Any]]] = {
 }
 
 
+def _next(**causes: Any) -> Statement[Any]:
+    wanted = LetterFilter(status="pending_review", **causes)
+    return dead_letters.choose(wanted, after=0, until=10**9, limit=10)
+
+
 @pytest.mark.parametrize("analyzed", [False, True])
 @pytest.mark.parametrize("name", STATEMENTS)
 async def test_a_review_costs_the_same_among_many_as_among_few(
     psql: Any, explain: Any, name: str, analyzed: bool
 ) -> None:
     ids = await fill(psql, 5, "rare", tenant_id=7)
+    await fill(psql, 5, "many", tenant_id=7)  # among so many of the same cause
     statement = STATEMENTS[name](ids)
     cost = []
     for count in (500, 9500):

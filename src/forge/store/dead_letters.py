@@ -46,16 +46,8 @@ def get(dlq_id: int, tenant: int | None) -> Statement[DeadLetter | None]:
 
 
 def listed(wanted: LetterFilter, before: int | None, limit: int) -> Statement[list[DeadLetter]]:
-    """Read a page by the index that serves the filter; each way has a plan of its own."""
-    args: tuple[Any, ...] = (wanted.status, NEWEST if before is None else before, limit)
-    name = "dead_letters/list"
-    if wanted.names_causes:
-        name += "_group"
-        args += (wanted.job_type, wanted.category, wanted.error_class, wanted.fingerprint)
-    if wanted.tenant_id is not None:
-        name += "_of_tenant"
-        args += (wanted.tenant_id,)
-    return Statement(load(name), args, _letters)
+    args = (wanted.status, NEWEST if before is None else before, limit)
+    return Statement(*_by_index("dead_letters/list", args, wanted), _letters)
 
 
 def payloads(dlq_ids: Sequence[int]) -> Statement[dict[int, Any]]:
@@ -77,7 +69,8 @@ def statistics(tenant: int | None) -> Statement[Statistics]:
 
 
 def choose(wanted: LetterFilter, *, after: int, until: int, limit: int) -> Statement[list[int]]:
-    return Statement(load("dead_letters/choose"), (after, until, limit, *_filter(wanted)[1:]), _ids)
+    """Find what is under review, whatever status the filter names."""
+    return Statement(*_by_index("dead_letters/choose", (after, until, limit), wanted), _ids)
 
 
 def audit(
@@ -122,6 +115,19 @@ def compact(limit: int) -> Statement[int]:
 
 def prune(keep_seconds: float, limit: int) -> Statement[list[Any]]:
     return Statement(load("dead_letters/prune"), (keep_seconds, limit), ids)
+
+
+def _by_index(
+    name: str, args: tuple[Any, ...], wanted: LetterFilter
+) -> tuple[str, tuple[Any, ...]]:
+    """Choose among the ways to read letters the one whose index serves the filter."""
+    if wanted.names_causes:
+        name += "_group"
+        args += (wanted.job_type, wanted.category, wanted.error_class, wanted.fingerprint)
+    if wanted.tenant_id is not None:
+        name += "_of_tenant"
+        args += (wanted.tenant_id,)
+    return load(name), args
 
 
 def _filter(wanted: LetterFilter) -> tuple[Any, ...]:

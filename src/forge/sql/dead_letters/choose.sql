@@ -1,22 +1,7 @@
--- The next dead letters under review of some causes, the oldest first. $1 the id after which to look,
--- $2 the last one, $3 how many, $4 type, $5 category, $6 error class, $7 fingerprint, $8 tenant. Null
--- means any. Compared as pairs: see dead_letters/list.
-with causes as materialized (
-    select distinct fingerprint
-    from forge_dead_letter_counts
-    where status = 'pending_review' and ($4::text is null or job_type = $4)
-      and ($5::text is null or category = $5) and ($6::text is null or error_class = $6)
-      and ($7::text is null or fingerprint = $7) and ($8::bigint is null or tenant_id = $8)
-)
-select letter.dlq_id
-from causes
-     cross join lateral (
-        select dlq_id
-        from forge_dead_letters
-        where (fingerprint, status, dlq_id) > (causes.fingerprint, 'pending_review', $1::bigint)
-          and (fingerprint, status, dlq_id) <= (causes.fingerprint, 'pending_review', $2::bigint)
-          and ($8::bigint is null or tenant_id = $8)
-        order by fingerprint, status, dlq_id
-        limit $3) as letter
-order by dlq_id
+-- The next dead letters under review, the oldest first. $1 the id after which to look, $2 the last one,
+-- $3 how many. Compared as pairs: see dead_letters/list.
+select dlq_id
+from forge_dead_letters
+where (status, dlq_id) > ('pending_review', $1::bigint) and (status, dlq_id) <= ('pending_review', $2::bigint)
+order by status, dlq_id
 limit $3;
