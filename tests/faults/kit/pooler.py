@@ -19,14 +19,14 @@ SERVER_CONNECTIONS = 4
 
 
 @contextmanager
-def pgbouncer(server_url: str) -> Iterator[str]:
+def pgbouncer(server_url: str, connections: int = SERVER_CONNECTIONS) -> Iterator[str]:
     """Run a pooler in front of the database of this TCP URL; yields the URL to use instead."""
     assert PGBOUNCER is not None
     folder = Path(tempfile.mkdtemp(prefix="forge-pooler-"))
     folder.chmod(0o711)
     port = _free_port()
     config = folder / "pgbouncer.ini"
-    config.write_text(_configuration(server_url, port))
+    config.write_text(_configuration(server_url, port, connections))
     config.chmod(0o644)
     # It refuses to run as root, and can become somebody else by itself.
     account = ["-u", "postgres"] if os.geteuid() == 0 else []
@@ -43,7 +43,7 @@ def pgbouncer(server_url: str) -> Iterator[str]:
             shutil.rmtree(folder)
 
 
-def _configuration(server_url: str, port: int) -> str:
+def _configuration(server_url: str, port: int, connections: int) -> str:
     parts = urlsplit(server_url)
     database = parts.path.removeprefix("/")
     return f"""
@@ -56,7 +56,7 @@ listen_port = {port}
 unix_socket_dir =
 auth_type = any
 pool_mode = transaction
-default_pool_size = {SERVER_CONNECTIONS}
+default_pool_size = {connections}
 max_client_conn = 500
 """
 
