@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 from forge.core.plain_text import is_plain, is_plain_key
-from forge.core.sensitive import Allowed, Path
-from forge.core.sensitive_names import names_a_figure, names_a_reference, names_a_secret
+from forge.core.sensitive import Allowed, Path, is_secret, meant_name
+from forge.core.sensitive_names import names_a_reference, names_a_secret
 from forge.core.sensitive_shapes import LONGEST_TEXT, is_card, secret_shape_of
 
 REDACTED = "[redacted]"
@@ -48,15 +48,6 @@ def secrets_in(value: Any, allowed: Sequence[str] = ()) -> set[str]:
     return {form for secret in found if len(secret) >= SHORTEST_KNOWN for form in _forms(secret)}
 
 
-def is_secret(name: object, value: Any) -> bool:
-    """Whether what lies under this name is secret: it is named so, and is not empty or a figure."""
-    if not isinstance(name, str) or not names_a_secret(name):
-        return False
-    if value is None or isinstance(value, bool) or value in ("", [], {}):
-        return False
-    return not (isinstance(value, int | float) and names_a_figure(name))
-
-
 class _Redaction:
     """One walk through a value."""
 
@@ -85,7 +76,7 @@ class _Redaction:
         path = (*path, key)
         if self._allowed is not None and self._allowed.covers(path):
             return value
-        if is_secret(key if key != "value" else _alias(entry, key), value):
+        if is_secret(meant_name(entry, key), value):
             return REDACTED
         return self.shown(value, path)
 
@@ -108,7 +99,7 @@ def _secrets(value: Any, path: Path, allowed: Allowed | None) -> Iterator[str]:
                 here = (*path, key)
                 if allowed is not None and allowed.covers(here):
                     continue
-                if is_secret(_alias(value, key), inner):
+                if is_secret(meant_name(value, key), inner):
                     yield from _texts(inner)
                 else:
                     yield from _secrets(inner, here, allowed)
@@ -139,14 +130,6 @@ def _forms(secret: str) -> set[str]:
         return {secret}
     bare = {bearer[1]} if (bearer := _SCHEME.fullmatch(secret)) else set()
     return {secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quote(secret, safe=""), *bare}
-
-
-def _alias(entry: dict[Any, Any], key: Any) -> Any:
-    """Read {"name": "Authorization", "value": "…"} as headers and forms mean it."""
-    if key != "value":
-        return key
-    named = entry.get("name", entry.get("key", entry.get("header")))
-    return named if isinstance(named, str) else key
 
 
 def _without_known(text: str, known: Collection[str]) -> str:

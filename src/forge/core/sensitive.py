@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from forge.core.errors import Fault, InvalidValue
@@ -54,6 +54,23 @@ def path_text(path: Path) -> str:
     return "$" + "".join(map(_step, path))
 
 
+def is_secret(name: object, value: Any) -> bool:
+    """Whether what lies under this name is secret: it is named so, and is not empty or a figure."""
+    if not isinstance(name, str) or not names_a_secret(name):
+        return False
+    if value is None or isinstance(value, bool) or value in ("", [], {}):
+        return False
+    return not (isinstance(value, int | float) and names_a_figure(name))
+
+
+def meant_name(entry: Mapping[Any, Any], key: Any) -> Any:
+    """Read {"name": "Authorization", "value": "…"} as headers and forms mean it."""
+    if key != "value":
+        return key
+    named = entry.get("name", entry.get("key", entry.get("header")))
+    return named if isinstance(named, str) else key
+
+
 class Allowed:
     """What a type says may lie in its payloads although it looks sensitive."""
 
@@ -73,11 +90,8 @@ class Allowed:
 def _found(value: Any, path: Path, allowed: Allowed) -> Iterator[tuple[Path, str]]:
     match value:
         case dict():
-            named = value.get("name", value.get("key", value.get("header")))
-            for key, inner in value.items():
-                # {"name": "Authorization", "value": "…"}: headers and forms as lists of pairs
-                alias = named if key == "value" and isinstance(named, str) else None
-                yield from _entry(key, inner, (*path, key), alias, allowed)
+            for key in value:
+                yield from _entry(value, key, (*path, key), allowed)
         case list():
             for place, inner in enumerate(value):
                 here = (*path, place)
@@ -92,25 +106,19 @@ def _found(value: Any, path: Path, allowed: Allowed) -> Iterator[tuple[Path, str
 
 
 def _entry(
-    key: str, value: Any, path: Path, alias: str | None, allowed: Allowed
+    entry: dict[str, Any], key: str, path: Path, allowed: Allowed
 ) -> Iterator[tuple[Path, str]]:
     if allowed.covers(path):
         return
+    value = entry[key]
     if what := shape_of(key):
         yield path, f"has a name that looks like {what}"
-    if names_a_secret(alias or key) and _is_secret(alias or key, value):
+    if is_secret(meant_name(entry, key), value):
         yield path, "has the name of a secret"
     elif names_a_body(key) and _is_content(value):
         yield path, "has the name of an embedded body or document"
     else:
         yield from _found(value, path, allowed)
-
-
-def _is_secret(name: str, value: Any) -> bool:
-    """An empty value keeps nothing secret, and neither does a yes, a no or a figure."""
-    if value is None or isinstance(value, bool) or value in ("", [], {}):
-        return False
-    return not (isinstance(value, int | float) and names_a_figure(name))
 
 
 def _is_content(value: Any) -> bool:
