@@ -150,5 +150,5 @@ def test_a_worker_names_the_schedules_that_it_runs(project: Project) -> None:
     with project.worker(app="clockwork:app") as worker:
         listed = project.forge("workers").stdout
 
-        assert " runs nightly, fetch_feed; " in worker.output()
-        assert "nightly, fetch_feed" in listed
+        assert " runs fetch_feed, nightly; " in worker.output()
+        assert "fetch_feed, nightly" in listed
