@@ -42,12 +42,10 @@ def dispatch(
 
     With --watch the exit code is 0 when it completed and 1 when it did not.
     """
-    from forge.cli.project import find_app, find_database, run
-    from forge.config import Config
+    from forge.cli.project import find_app_or_database, run
 
     value = _read(input_text)
-    is_named = app_option is not None or Config.load(config_path).app is not None
-    app = (find_app if is_named else find_database)(app_option, config_path)
+    app = find_app_or_database(app_option, config_path)
     return run(app, lambda app: _dispatch(app, job_type, value, _given(options), watch, as_json))
 
 

@@ -9,8 +9,9 @@ from forge.cli.actor import actor
 from forge.cli.dlq_filter import filter_options
 from forge.cli.json_input import read_json
 from forge.cli.options import json_option, project_options
+from forge.cli.show import print_either, say
 from forge.core.dead_letter import CAUSES
-from forge.core.errors import ForgeError, InvalidValue
+from forge.core.errors import InvalidValue
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -61,7 +62,7 @@ def reprocess(
 
 async def _one(app: "Forge", dlq_id: int, notes: str | None, payload: Any, as_json: bool) -> int:
     made = await app.dead_letters.reprocess(dlq_id, notes=notes, actor=actor(), payload=payload)
-    _tell(as_json, made._asdict(), f"{dlq_id} reprocessed as job {made.new_job_id}")
+    print_either(as_json, made._asdict(), f"{dlq_id} reprocessed as job {made.new_job_id}")
     return 0
 
 
@@ -79,35 +80,29 @@ async def _many(
     if dry_run:
         plan = await app.dead_letters.plan(**wanted)
         groups = await shown(app, plan.groups)
-        if as_json:
-            _tell(True, {"letters": plan.letters, "groups": list(groups)}, "")
-        else:
-            click.echo(f"{plan.letters} dead letters would be reprocessed")
+        told = {"letters": plan.letters, "groups": list(groups)}
+        print_either(as_json, told, f"{plan.letters} dead letters would be reprocessed")
+        if not as_json:
             print_groups(groups)
         return 0
     handle = await app.dead_letters.reprocess_many(**wanted, **options, actor=actor())
     if no_wait:
-        _tell(as_json, {"request_id": handle.id}, f"requested: {handle.id}")
+        print_either(as_json, {"request_id": handle.id}, f"requested: {handle.id}")
         return 0
     return await _follow(app, handle, as_json)
 
 
 async def _follow(app: "Forge", handle: Any, as_json: bool) -> int:
-    from forge.cli.living import living_workers
-    from forge.cli.show import text
+    from forge.cli.living import see_that_one_lives
 
-    if not await living_workers(app):
-        raise ForgeError(
-            f"no worker is alive to do it; the request {handle.id} waits for one: start "
-            "`forge worker MODULE:APP`"
-        )
+    await see_that_one_lives(app, handle)
     said = None
     async for record in handle.updates():
         if not as_json and record.progress_message not in (None, said):
             said = record.progress_message
-            click.echo(text(said))
+            say(said)
     report = await handle.result()
-    _tell(as_json, {"request_id": handle.id, **report}, _summary(report))
+    print_either(as_json, {"request_id": handle.id, **report}, _summary(report))
     return 1 if report["stopped"] else 0
 
 
@@ -122,12 +117,3 @@ def _summary(report: dict[str, Any]) -> str:
     told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     watched = f"; of those that were watched: {told}" if told else ""
     return f"{report['reprocessed']} reprocessed, {end}{watched}"
-
-
-def _tell(as_json: bool, value: dict[str, Any], line: str) -> None:
-    from forge.cli.show import print_json
-
-    if as_json:
-        print_json(value)
-    else:
-        click.echo(line)

@@ -49,14 +49,11 @@ def discard(
 ) -> None:
     """Close the review of a dead letter without doing it again."""
     from forge.cli.project import find_database, run
-    from forge.cli.show import print_json
+    from forge.cli.show import print_either
 
     app = find_database(app_option, config_path)
     run(app, lambda app: app.dead_letters.discard(dlq_id, notes=notes, actor=actor()))
-    if as_json:
-        print_json({"dlq_id": dlq_id, "status": "discarded"})
-    else:
-        click.echo(f"{dlq_id} discarded")
+    print_either(as_json, {"dlq_id": dlq_id, "status": "discarded"}, f"{dlq_id} discarded")
 
 
 def _print(letter: "DeadLetter") -> None:

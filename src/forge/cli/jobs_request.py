@@ -9,6 +9,7 @@ import click
 
 from forge.cli.actor import actor
 from forge.cli.options import json_option, project_options
+from forge.cli.show import print_either
 from forge.core.errors import ForgeError
 from forge.core.lifecycle import Status
 
@@ -79,33 +80,21 @@ def _request(
 async def _carry_out(
     app: "Forge", ask: Ask, job_id: UUID, timeout: float | None, as_json: bool
 ) -> int:
-    from forge.cli.living import living_workers
+    from forge.cli.living import see_that_one_lives
 
     await app.get(job_id)  # one that is not there is refused at once
     handle = await ask(app, job_id, {"auth": {"actor": actor()}})
     if timeout is None:
-        _tell(as_json, {"request_id": handle.id}, f"requested: {handle.id}")
+        print_either(as_json, {"request_id": handle.id}, f"requested: {handle.id}")
         return 0
-    if not await living_workers(app):
-        raise ForgeError(
-            f"no worker is alive to do it; the request {handle.id} waits for one: start "
-            "`forge worker MODULE:APP`"
-        )
+    await see_that_one_lives(app, handle)
     record = await (await app.watcher()).final(handle.id, timeout)
     if record.status is not Status.COMPLETED:
         raise ForgeError(_reason(record.last_error))
     done = record.output["done"]
-    _tell(as_json, {"request_id": handle.id, "job_id": job_id, "done": done}, f"{job_id} {done}")
+    told = {"request_id": handle.id, "job_id": job_id, "done": done}
+    print_either(as_json, told, f"{job_id} {done}")
     return 0
-
-
-def _tell(as_json: bool, value: dict[str, Any], line: str) -> None:
-    from forge.cli.show import print_json
-
-    if as_json:
-        print_json(value)
-    else:
-        click.echo(line)
 
 
 def _reason(last_error: str | None) -> str:

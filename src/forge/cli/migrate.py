@@ -29,9 +29,8 @@ def migrate(
     app_option: str | None, config_path: Path | None, as_sql: bool, roles: bool, as_json: bool
 ) -> None:
     """Apply the migrations that this database lacks, and make the app's job types known."""
-    from forge.cli.project import find_app, find_database, run
+    from forge.cli.project import find_app_or_database, run
     from forge.cli.show import print_json
-    from forge.config import Config
     from forge.store import migrate as migrations
     from forge.store.embedded import open_shared
     from forge.store.roles import roles_as_sql
@@ -41,8 +40,7 @@ def migrate(
         if roles:
             click.echo(roles_as_sql())
         return
-    is_named = app_option is not None or Config.load(config_path).app is not None
-    app = (find_app if is_named else find_database)(app_option, config_path)
+    app = find_app_or_database(app_option, config_path)
     if app.database_url is not None:
         report = run(app, lambda app: _migrate(app, roles))
     else:

@@ -45,6 +45,12 @@ def find_database(reference: str | None, config_path: Path | None) -> Forge:
     return find_app(reference, config_path)
 
 
+def find_app_or_database(reference: str | None, config_path: Path | None) -> Forge:
+    """Return the app where one is named, with its code, and else its database alone."""
+    is_named = reference is not None or Config.load(config_path).app is not None
+    return (find_app if is_named else find_database)(reference, config_path)
+
+
 def import_app(reference: str) -> Forge:
     """Import `module:app`, with the current folder first on the path."""
     try:

@@ -49,6 +49,14 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
     click.echo(json.dumps(value, default=_plain, indent=indent, ensure_ascii=False))
 
 
+def print_either(as_json: bool, value: Any, line: str) -> None:
+    """Write a value for programs, or a line for people."""
+    if as_json:
+        print_json(value)
+    else:
+        say(line)
+
+
 def print_table(columns: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
     """Write a table; words that name a status are coloured."""
     from rich.table import Table
