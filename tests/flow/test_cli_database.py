@@ -36,6 +36,17 @@ def test_the_variable_wins_over_the_file(project: Project) -> None:
     assert project.forge("jobs", "list").returncode == 0
 
 
+def test_the_file_that_a_command_is_given_wins_over_the_one_of_the_app(project: Project) -> None:
+    configure(project, NOWHERE)
+    other = project.folder / "other.toml"
+    other.write_text(f'[database]\nurl = "{project.url}"\n')
+
+    ended = project.forge("migrate", "--app", "shop:app", "--config", str(other))
+
+    assert ended.returncode == 0, ended.stderr
+    assert project.rows("select name from forge_job_types where name = 'greet'") == [("greet",)]
+
+
 def test_a_database_that_is_away_is_not_replaced_by_another(project: Project) -> None:
     configure(project, NOWHERE)
 

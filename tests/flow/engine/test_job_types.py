@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from forge import Forge, InvalidPayload, JobContext, Retry, UnknownJobType
+from forge import Forge, InvalidPayload, JobContext, Retry, UnknownJobType, catalog
 from tests.flow.engine import handlers
 from tests.flow.engine.conftest import MakeApp, Work
 
@@ -85,6 +85,29 @@ async def test_a_type_is_dispatched_by_name_where_its_code_is_not(
     job = await handle.get()
     assert (job.priority, job.max_attempts, job.queue) == (25, 7, "side")
     assert await elsewhere.dispatch_many("ping", [{"n": n} for n in range(5)]) == 5
+
+
+async def test_what_a_process_knows_of_a_type_is_asked_again_after_a_while(
+    make_app: MakeApp, work: Work, psql: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, elsewhere = make_app(), make_app()
+
+    @app.job
+    async def ping(ctx: JobContext) -> None: ...
+
+    async def attempts_of_a_new_job() -> int:
+        return (await (await elsewhere.dispatch("ping")).get()).max_attempts
+
+    await work(app)
+    monkeypatch.setattr(catalog, "KNOWN_FOR", 0.0)
+    before = await attempts_of_a_new_job()
+    await psql.execute("update forge_job_types set max_attempts = 4")
+    monkeypatch.setattr(catalog, "KNOWN_FOR", 60.0)
+    after = await attempts_of_a_new_job()
+    await psql.execute("update forge_job_types set max_attempts = 5")
+
+    assert (before, after) == (3, 4)
+    assert await attempts_of_a_new_job() == 4, "it is believed for a minute"
 
 
 async def test_a_name_that_nobody_registered_is_refused(app: Forge, psql: Any) -> None:

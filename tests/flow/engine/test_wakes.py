@@ -1,0 +1,68 @@
+"""Wake-ups: who tells idle workers of a job, and in whose transaction."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from forge import Forge, JobContext
+
+Heard = asyncio.Queue[int]
+
+
+@pytest.fixture
+async def heard(database_url: str) -> AsyncIterator[Heard]:
+    """The processes that have told workers to look."""
+    pids: Heard = asyncio.Queue()
+    conn = await asyncpg.connect(database_url)
+    await conn.add_listener("forge_wake", lambda _, pid, *rest: pids.put_nowait(pid))
+    yield pids
+    await conn.close()
+
+
+@pytest.fixture
+async def open_app(app: Forge) -> Forge:
+    @app.job
+    async def ping(ctx: JobContext, input: dict[str, Any]) -> None: ...
+
+    await (await app.session()).database()
+    return app
+
+
+async def dispatch(app: Forge, way: str, **options: Any) -> None:
+    if way == "one":
+        await app.dispatch("ping", {}, **options)
+    else:
+        await app.dispatch_many("ping", [{}, {}], **options)
+
+
+@pytest.mark.parametrize("way", ["one", "many"])
+async def test_a_dispatch_of_its_own_is_followed_by_a_wake_up(
+    open_app: Forge, heard: Heard, way: str
+) -> None:
+    await dispatch(open_app, way)
+
+    await asyncio.wait_for(heard.get(), 10)
+
+
+@pytest.mark.parametrize("way", ["one", "many"])
+async def test_a_callers_transaction_notifies_nobody_and_a_wake_up_follows_it(
+    open_app: Forge, heard: Heard, psql: Any, way: str
+) -> None:
+    """A notification inside would make all such commits wait for one another."""
+    async with psql.transaction():
+        await dispatch(open_app, way, conn=psql)
+
+    assert await asyncio.wait_for(heard.get(), 10) != psql.get_server_pid()
+
+
+@pytest.mark.parametrize("way", ["one", "many"])
+async def test_a_callers_transaction_notifies_where_that_is_asked_for(
+    open_app: Forge, heard: Heard, psql: Any, way: str
+) -> None:
+    async with psql.transaction():
+        await dispatch(open_app, way, conn=psql, notify=True)
+
+    assert await asyncio.wait_for(heard.get(), 10) == psql.get_server_pid()
