@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 from forge.core.errors import InvalidPayload, InvalidValue
 from forge.core.key import is_keyed, key_of
 from forge.core.payload import decode
+from forge.core.rules import Ruled
 from forge.core.wish import Options, Wish, make_wish
 from forge.job_type import JobType as JobType
 from forge.lookout import EVERY, FIRST
@@ -34,8 +35,7 @@ def one(kind: JobType, value: Any, options: Options) -> Statement[list[Dispatche
         return _ruled(kind, [(0, value)], options, _wish(kind, options))
     given = options.get("idempotency_key")
     wish = _wish(kind, options)
-    text = kind.encode(value)
-    kind.look(text)
+    text = kind.written(value)
     if is_keyed(kind.defaults, given):
         key = _key(kind, text, given)
         return jobs.dispatch_once([new_id()], [text], wish, [key])
@@ -43,14 +43,19 @@ def one(kind: JobType, value: Any, options: Options) -> Statement[list[Dispatche
 
 
 def many(kind: JobType, texts: Sequence[str], options: Options) -> Statement[list[Dispatched]]:
-    """Return the one statement that dispatches many jobs, whose inputs are checked already."""
+    """Return the one statement that dispatches many jobs, whose inputs are written already."""
     wish = _wish(kind, options)
-    if kind.defaults.category is not None:
-        return _ruled(kind, list(enumerate(map(decode, texts))), options, wish)
     ids = list(islice(new_ids(), len(texts)))
     if is_keyed(kind.defaults, None):
         return jobs.dispatch_once(ids, texts, wish, [_key(kind, text, None) for text in texts])
     return jobs.dispatch(ids, texts, wish)
+
+
+def many_ruled(
+    kind: JobType, ruled: Sequence[Ruled], options: Options
+) -> Statement[list[Dispatched]]:
+    """Return the one statement that dispatches many jobs with a category, checked by its rules."""
+    return _dispatch_ruled(ruled, _wish(kind, options))
 
 
 def keyed_chunks(
@@ -63,7 +68,7 @@ def keyed_chunks(
         if kind.defaults.category is not None:
             yield _ruled(kind, chunk, options, wish)
             continue
-        texts = [_encode_nth(kind, value, place) for place, value in chunk]
+        texts = [_nth(place, kind.written, value) for place, value in chunk]
         keys = [_key(kind, text, None) for text in texts]
         yield jobs.dispatch_once(list(islice(fresh, len(texts))), texts, wish, keys)
 
@@ -110,9 +115,12 @@ def _ruled(
     kind: JobType, chunk: Sequence[tuple[int, Any]], options: Options, wish: Wish
 ) -> Statement[list[Dispatched]]:
     """Return the statement that dispatches jobs with a category."""
-    fresh = new_ids()
     ruled = [_nth(place, kind.rule, value, options) for place, value in chunk]
-    return jobs.dispatch_ruled(list(islice(fresh, len(ruled))), ruled, wish)
+    return _dispatch_ruled(ruled, wish)
+
+
+def _dispatch_ruled(ruled: Sequence[Ruled], wish: Wish) -> Statement[list[Dispatched]]:
+    return jobs.dispatch_ruled(list(islice(new_ids(), len(ruled))), ruled, wish)
 
 
 def _texts(kind: JobType, values: Iterable[Any]) -> Iterator[str]:
@@ -131,12 +139,6 @@ def _texts(kind: JobType, values: Iterable[Any]) -> Iterator[str]:
                 done += 1
     except InvalidPayload as error:
         raise _misplaced(error, done) from None
-
-
-def _encode_nth(kind: JobType, value: Any, place: int) -> str:
-    text = _nth(place, kind.encode, value)
-    kind.look(text)
-    return text
 
 
 def _nth(place: int, act: Callable[..., T], *args: Any) -> T:

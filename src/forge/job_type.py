@@ -33,10 +33,12 @@ class JobType(NamedTuple):
             self._check(decode(text))
         return text
 
-    def look(self, text: str) -> None:
-        """Warn of what a payload without a category had better not hold."""
+    def written(self, value: Any) -> str:
+        """Do the same for a type without a category, and warn of what had better not be in it."""
+        text = self.encode(value)
         if self.lookout is not None:
             self.lookout.look(self.defaults, text)
+        return text
 
     def examine(self, text: str) -> None:
         """Look at a payload without a category, whether it is its turn or not."""

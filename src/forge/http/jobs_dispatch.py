@@ -2,8 +2,9 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -31,12 +32,14 @@ from forge.http.shapes import (
 from forge.http.tracing import in_trace, traceparent_of
 from forge.store import jobs
 from forge.store.jobs import Dispatched
+from forge.store.statement import Statement
 from forge.waker import MANY
 
 router = APIRouter(tags=["jobs"], route_class=JsonRoute)
 REFUSED = problems(
     "bad_request", "unknown_job_type", "too_large", "unsupported_media_type", "invalid"
 )
+T = TypeVar("T")
 # How many inputs are checked before others have their turn, and how many bad ones are told.
 TURN = 200
 MOST_BAD_INPUTS = 20
@@ -79,10 +82,9 @@ async def dispatch_jobs(
     """Ask for one call per input: all are dispatched, or none."""
     options = in_trace(request, job_type, _options(caller, body))
     kind = await _kind(caller, job_type)
-    texts = await _texts(kind, body.inputs)
-    if not texts:
+    if not body.inputs:
         return DispatchManyOut(count=0)
-    made = await caller.run(dispatching.many(kind, texts, options))
+    made = await caller.run(await _many(kind, body.inputs, options))
     (await caller.app.session()).wake(MANY)
     return DispatchManyOut(count=sum(job.is_new for job in made))
 
@@ -120,8 +122,7 @@ async def _one(request: Request, caller: Caller, kind: JobType, wanted: Dispatch
     if wish is not None:
         if (trace := traceparent_of(request, name)) is not None:
             wish = wish._replace(traceparent=trace)
-        text = kind.encode(wanted.args)
-        kind.look(text)
+        text = kind.written(wanted.args)
         return Dispatched(await _gatherer(request).dispatch(caller, wish, text), True)
     options = in_trace(request, name, _options(caller, wanted))
     (made,) = await caller.run(dispatching.one(kind, wanted.args, options))
@@ -161,15 +162,24 @@ async def _status(caller: Caller, job_id: UUID) -> Status | None:
     return Status(found[0]["status"]) if found else None
 
 
-async def _texts(kind: JobType, inputs: list[Any]) -> list[str]:
-    texts: list[str] = []
+async def _many(kind: JobType, inputs: list[Any], options: Options) -> Statement[list[Dispatched]]:
+    if kind.defaults.category is None:
+        return dispatching.many(kind, await _each(kind.written, inputs), options)
+    # As they were sent: the model of a type may leave out the envelope that its rules ask for.
+    ruled = await _each(lambda value: kind.rule(value, options), inputs)
+    return dispatching.many_ruled(kind, ruled, options)
+
+
+async def _each(check: Callable[[Any], T], inputs: list[Any]) -> list[T]:
+    """Check inputs one by one; refuse all with the faults of the first that are bad."""
+    checked: list[T] = []
     faults: list[Fault] = []
     bad = 0
     for place, value in enumerate(inputs):
         if place % TURN == TURN - 1:
             await asyncio.sleep(0)
         try:
-            texts.append(kind.encode(value))
+            checked.append(check(value))
         except InvalidPayload as error:
             faults += _faults(error, f"$.inputs[{place}]")
             bad += 1
@@ -177,7 +187,7 @@ async def _texts(kind: JobType, inputs: list[Any]) -> list[str]:
                 break
     if faults:
         raise _invalid(faults)
-    return texts
+    return checked
 
 
 def _faults(error: InvalidPayload, at: str) -> list[Fault]:
