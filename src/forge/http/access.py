@@ -35,6 +35,11 @@ class Need(StrEnum):
             case Need.MANAGER:
                 return roles >= {Role.STAFF, Role.MANAGER}
 
+    def demand_of(self, identity: Identity) -> None:
+        """Raise a 403 unless somebody has the role."""
+        if not self.is_met_by(identity.roles):
+            raise Problem("forbidden", f"this needs the role {self}; ask for a token that has it")
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -65,8 +70,7 @@ def allow(need: Need) -> Callable[[HTTPConnection], Coroutine[Any, Any, Caller]]
     async def caller(connection: HTTPConnection) -> Caller:
         authenticator: Authenticator = connection.app.state.authenticator
         identity = authenticator.identify(connection.headers.get("authorization"))
-        if not need.is_met_by(identity.roles):
-            raise Problem("forbidden", f"this needs the role {need}; ask for a token that has it")
+        need.demand_of(identity)
         return Caller(identity, connection.app.state.forge)
 
     caller.need = need  # type: ignore[attr-defined]

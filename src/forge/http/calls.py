@@ -65,8 +65,7 @@ def _find(caller: Caller, kind: str, name: str) -> CallDefinition[Any, Any]:
     definition = caller.app.calls.get(name)
     if definition is None or definition.kind != kind:
         raise Problem("not_found", f"there is no {kind} of this name; register it with the app")
-    if not Need(definition.role).is_met_by(caller.identity.roles):
-        raise Problem("forbidden", f"this needs the role {definition.role}; ask for such a token")
+    Need(definition.role).demand_of(caller.identity)
     return definition
 
 

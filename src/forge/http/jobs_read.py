@@ -15,7 +15,7 @@ from forge.http.access import Caller, User
 from forge.http.counting import counts
 from forge.http.described import problems
 from forge.http.paging import Asked, find_page
-from forge.http.problem import Problem
+from forge.http.problem import no_such_job
 from forge.http.shapes import AttemptOut, CountsOut, Items, JobOut, JobPage, Name
 from forge.store import jobs
 
@@ -93,5 +93,5 @@ async def row_of(caller: Caller, job_id: UUID) -> Mapping[str, Any]:
     """Return the row of a job that the caller may see."""
     found = await caller.run(jobs.get([job_id]))
     if not found or caller.tenant_id not in (None, found[0]["tenant_id"]):
-        raise Problem("not_found", f"there is no job {job_id}; it may have been deleted or pruned")
+        raise no_such_job(job_id)
     return found[0]

@@ -96,10 +96,6 @@ def right_of_watch_token(connection: HTTPConnection, token: str, job_id: UUID) -
     return ByWatchToken(expires_at)
 
 
-def no_such_job(job_id: UUID) -> Problem:
-    return Problem("not_found", f"there is no job {job_id}; it may have been deleted or pruned")
-
-
 def stopping() -> Problem:
     return Problem("unavailable", "the server stops; come back", headers={"Retry-After": "1"})
 
@@ -118,6 +114,5 @@ async def until_one_ends(*parts: Coroutine[Any, Any, None]) -> None:
 
 
 def _allowed(identity: Identity, authenticator: "Authenticator") -> ByIdentity:
-    if not Need.USER.is_met_by(identity.roles):
-        raise Problem("forbidden", "this needs the role user; ask for a token that has it")
+    Need.USER.demand_of(identity)
     return ByIdentity(identity, authenticator)

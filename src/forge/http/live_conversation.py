@@ -15,7 +15,6 @@ from forge.http.live import (
     STALL,
     ByIdentity,
     ByWatchToken,
-    no_such_job,
     right_of_token,
     right_of_watch_token,
     until_one_ends,
@@ -31,7 +30,7 @@ from forge.http.live_messages import (
 )
 from forge.http.live_pace import Pace
 from forge.http.live_view import LiveJob
-from forge.http.problem import Problem
+from forge.http.problem import Problem, no_such_job
 from forge.http.refusals import as_problem
 from forge.hub import Closed, Hub, JobGone
 

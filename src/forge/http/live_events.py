@@ -14,13 +14,13 @@ from forge.http.live import (
     ByIdentity,
     ByWatchToken,
     hub_of,
-    no_such_job,
     right_of_header,
     right_of_watch_token,
     stopping,
 )
 from forge.http.live_stream import FINAL, MEDIA_TYPE, EventStream
 from forge.http.live_view import LiveJob
+from forge.http.problem import no_such_job
 from forge.hub import Closed, Hub, JobGone
 
 router = APIRouter(tags=["live"])

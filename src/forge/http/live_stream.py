@@ -15,11 +15,10 @@ from forge.http.live import (
     STALL,
     ByIdentity,
     ByWatchToken,
-    no_such_job,
     until_one_ends,
 )
 from forge.http.live_view import LiveJob
-from forge.http.problem import Problem
+from forge.http.problem import Problem, no_such_job
 from forge.http.refusals import as_problem
 from forge.hub import Closed, Hub, JobGone, Newest
 
@@ -76,8 +75,11 @@ class EventStream(Response):
                 continue
             except Closed:
                 return  # the browser comes back by itself, to whoever serves it then
+            except JobGone:
+                yield self._end(no_such_job(self._job_id))
+                return
             except ForgeError as error:
-                yield self._end(no_such_job(self._job_id) if _is_gone(error) else as_problem(error))
+                yield self._end(as_problem(error))
                 return
             silent_for = 0.0
             if not self._right.covers(job):
@@ -96,10 +98,6 @@ class EventStream(Response):
 async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def _is_gone(error: ForgeError) -> bool:
-    return isinstance(error, JobGone)
 
 
 def _event(name: str, data: str, id: str | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from starlette.responses import JSONResponse
 
@@ -77,3 +78,7 @@ class Problem(Exception):
 
     def answer(self) -> JSONResponse:
         return JSONResponse(self.body(), self.status, self.headers, media_type=MEDIA_TYPE)
+
+
+def no_such_job(job_id: UUID) -> Problem:
+    return Problem("not_found", f"there is no job {job_id}; it may have been deleted or pruned")

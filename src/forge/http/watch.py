@@ -7,10 +7,9 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from forge.http import watch_tokens
-from forge.http.access import Caller, User
+from forge.http.access import User
 from forge.http.described import problems
-from forge.http.problem import Problem
-from forge.store import jobs
+from forge.http.jobs_read import row_of
 
 router = APIRouter(tags=["jobs"])
 
@@ -29,13 +28,7 @@ class WatchToken(BaseModel):
 )
 async def renew(job_id: UUID, request: Request, caller: User) -> WatchToken:
     """Make a new watch token for a job that the caller may see."""
-    if not await _is_visible(job_id, caller):
-        raise Problem("not_found", f"there is no job {job_id}; it may have been deleted or pruned")
+    await row_of(caller, job_id)
     now = time.time()
     token = watch_tokens.make(job_id, request.app.state.watch_secret, now)
     return WatchToken(watch_token=token, expires_at=int(now) + watch_tokens.LIFETIME)
-
-
-async def _is_visible(job_id: UUID, caller: Caller) -> bool:
-    found = await caller.run(jobs.get([job_id]))
-    return bool(found) and caller.tenant_id in (None, found[0]["tenant_id"])
