@@ -1,12 +1,10 @@
-"""What the tests of the embedded server share: other processes, and waiting for what they do."""
+"""What the tests of the embedded server share: other processes, and what they leave."""
 
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -46,13 +44,6 @@ class Command:
     def send(self, signum: signal.Signals) -> None:
         os.killpg(self.process.pid, signum)
         self.process.communicate(timeout=30)
-
-
-def eventually(condition: Callable[[], object], patience: float = 30) -> None:
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 def ask(url: str, statement: str) -> object:

@@ -14,7 +14,8 @@ import pytest
 from forge.store.embedded import Cluster, EmbeddedUnavailable, open_shared
 from forge.store.embedded.account import account_for
 from forge.store.embedded.locks import is_held
-from tests.store.commands import Command, ask, eventually, remove_far_socket
+from tests.faults.kit.process import wait_until
+from tests.store.commands import Command, ask, remove_far_socket
 
 Run = Callable[..., Command]
 SETPRIV = shutil.which("setpriv")
@@ -67,27 +68,29 @@ def test_the_server_stops_when_the_last_command_ends(folder: Path, run: Run) -> 
 
     second.finish()
 
-    eventually(lambda: not server_of(folder).is_running())
-    eventually(lambda: not is_held(folder / "postgres" / "keeper.lock"))
+    wait_until(lambda: not server_of(folder).is_running(), 30, "the server has stopped")
+    wait_for_the_keeper(folder)
     assert "database system is shut down" in server_of(folder).log.path.read_text()
 
 
 def test_the_server_stops_when_the_last_command_is_killed(folder: Path, run: Run) -> None:
-    command = run()
+    command, running = run(), folder / "postgres" / "running.lock"
     command.url()
+    assert is_held(running)
 
     command.send(signal.SIGKILL)
 
-    eventually(lambda: not is_held(folder / "postgres" / "running.lock"))
+    wait_until(lambda: not is_held(running), 30, "nobody holds the server's lock")
 
 
 def test_a_child_of_a_killed_command_does_not_keep_the_server(folder: Path, run: Run) -> None:
     command = run("with-child")
     command.url()
+    assert server_of(folder).is_running()
 
     os.kill(command.process.pid, signal.SIGKILL)
 
-    eventually(lambda: not server_of(folder).is_running())
+    wait_until(lambda: not server_of(folder).is_running(), 30, "the server has stopped")
     os.killpg(command.process.pid, 0)  # the child still lives
 
 
@@ -117,11 +120,11 @@ def test_a_killed_keeper_is_replaced(folder: Path) -> None:
     keepers = processes_with(str(folder.resolve() / "postgres"), "keeper.py")
     assert len(keepers) == 1
     os.kill(keepers[0], signal.SIGKILL)
-    eventually(lambda: not is_held(folder / "postgres" / "keeper.lock"))
+    wait_for_the_keeper(folder)
 
     server.close()
 
-    eventually(lambda: not server.cluster.is_running())
+    wait_until(lambda: not server.cluster.is_running(), 30, "the server has stopped")
 
 
 def test_a_killed_server_starts_again_with_its_rows(folder: Path) -> None:
@@ -140,7 +143,8 @@ def test_a_command_killed_while_it_makes_the_data_folder_leaves_nothing_in_the_w
 ) -> None:
     home = folder / "postgres"
     command = run()
-    eventually((home / "data.new" / "data" / "global").exists)
+    made = home / "data.new" / "data" / "global"
+    wait_until(made.exists, 30, "the data folder is being made")
     command.send(signal.SIGKILL)
     assert not (home / "data").exists()
 
@@ -174,7 +178,7 @@ def test_an_ordinary_user_runs_it_as_themselves_and_root_may_join() -> None:
             assert Path(f"/proc/{server.cluster.pid}").stat().st_uid == user.uid
 
         command.finish()
-        eventually(lambda: not is_held(folder / "postgres" / "keeper.lock"))
+        wait_for_the_keeper(folder)
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not SETPRIV, reason="needs root and setpriv")
@@ -186,15 +190,22 @@ def test_the_root_of_a_container_starts_and_stops_it(folder: Path, run: Run) -> 
 
     assert ask(command.url(), "SELECT 1") == 1
     command.finish()
-    eventually(lambda: not is_held(folder / "postgres" / "running.lock"), patience=10)
+    running = folder / "postgres" / "running.lock"
+    wait_until(lambda: not is_held(running), 10, "nobody holds the server's lock")
     assert "database system is shut down" in server_of(folder).log.path.read_text()
+
+
+def wait_for_the_keeper(folder: Path) -> None:
+    """Wait until whoever looks after the server has ended."""
+    keeper = folder / "postgres" / "keeper.lock"
+    wait_until(lambda: not is_held(keeper), 30, "the keeper has ended")
 
 
 def end(folder: Path) -> None:
     home = folder / "postgres"
     if home.exists():
         Cluster(home).kill()
-        eventually(lambda: not is_held(home / "keeper.lock"))
+        wait_for_the_keeper(folder)
         remove_far_socket(home)
 
 

@@ -11,7 +11,8 @@ import psycopg
 import pytest
 
 from forge.store.embedded import Binaries, Cluster, ServerNotStarted, WrongVersion
-from tests.store.commands import ask, eventually, remove_far_socket
+from tests.faults.kit.process import wait_until
+from tests.store.commands import ask, remove_far_socket
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 
@@ -60,9 +61,9 @@ def test_a_busy_backend_that_outlives_its_server_does_not_block_the_next(
     connection.pgconn.send_query(b"SELECT 1; DO $$ BEGIN LOOP END LOOP; END $$")
     backend = connection.info.backend_pid
     active = f"SELECT state = 'active' FROM pg_stat_activity WHERE pid = {backend}"
-    eventually(lambda: ask(cluster.url(), active))
+    wait_until(lambda: ask(cluster.url(), active), 30, "the backend is busy")
     os.kill(killed, signal.SIGKILL)
-    eventually(lambda: not cluster.is_running())
+    wait_until(lambda: not cluster.is_running(), 30, "the server is dead")
 
     cluster.start()
 

@@ -62,7 +62,7 @@ async def test_attempts_that_wait_run_side_by_side_in_tasks_of_their_own() -> No
 
 async def test_an_attempt_that_waited_does_not_lend_its_task_to_the_next() -> None:
     async def waits() -> None:
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the shortest wait there is
 
     attempts = await take(*[waits, at_once] * 10)
 
@@ -88,7 +88,7 @@ async def test_an_attempt_that_cancels_its_task_does_not_cancel_the_next() -> No
         task.cancel()
 
     async def waits() -> str:
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the shortest wait there is
         return "done"
 
     attempts = await take(cancels, waits, cancels, waits)

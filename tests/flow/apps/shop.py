@@ -39,6 +39,7 @@ async def wait_at(ctx: JobContext, input: dict[str, Any]) -> str:
 
 @app.job
 async def refuse_to_end(ctx: JobContext, input: dict[str, Any]) -> None:
+    """Go on however often it is cancelled."""
     while True:
         try:
             await asyncio.sleep(60)

@@ -76,24 +76,28 @@ async def test_payload_versioning(app: Forge, flaky: Flaky) -> None:
 
 
 async def test_at_most_one_concurrent_processing(make_app: MakeApp, work: Work) -> None:
-    running, most = 0, 0
+    began, may_end = asyncio.Event(), asyncio.Event()
+    runs = 0
 
     async def handle(ctx: JobContext, input: dict[str, Any]) -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0)
-        running -= 1
+        nonlocal runs
+        runs += 1
+        began.set()
+        await may_end.wait()
 
     apps = [make_app() for _ in range(3)]
     for app in apps:
         app.job(name="fetch", category="ingestion")(handle)
         await work(app)
-    handles = await asyncio.gather(*(app.dispatch("fetch", PAYLOAD) for app in apps * 10))
+    before = await asyncio.gather(*(app.dispatch("fetch", PAYLOAD) for app in apps * 10))
+    await asyncio.wait_for(began.wait(), 10)
+    during = await asyncio.gather(*(app.dispatch("fetch", PAYLOAD) for app in apps * 10))
+    may_end.set()
 
+    handles = before + during
     assert len({handle.id for handle in handles}) == 1
     await handles[0].result(20)
-    assert most == 1
+    assert runs == 1
     assert (await handles[0].get()).lease == 1
 
 

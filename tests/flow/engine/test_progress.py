@@ -71,7 +71,7 @@ async def test_a_tight_loop_of_reports_costs_a_handful_of_writes(
         for n in range(20_000):
             ctx.progress(n // 200, f"row {n}")
             if n % 1000 == 0:
-                await asyncio.sleep(0)
+                await asyncio.sleep(0)  # lets the worker write, as any await does
         return 20_000
 
     await psql.execute("create extension pg_stat_statements")

@@ -17,12 +17,13 @@ HOUR = timedelta(hours=1)
 async def test_jobs_and_runs_share_the_slots(make_app: MakeApp, work: Work) -> None:
     app = make_app(max_concurrent=3)
     running, most, ended = 0, 0, 0
+    together = asyncio.Barrier(3)
 
     async def busy() -> None:
         nonlocal running, most, ended
         running += 1
         most = max(most, running)
-        await asyncio.sleep(0.01)
+        await together.wait()
         running -= 1
         ended += 1
 

@@ -43,7 +43,7 @@ async def test_a_cancelled_mutation_leaves_nothing_and_no_open_transaction(
     await began.wait()
     for _ in range(cancels):
         task.cancel()
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the first is being obeyed when the second comes
 
     with pytest.raises(asyncio.CancelledError):
         await task
