@@ -12,7 +12,7 @@ from examples.firm.local_provider import NO_MAIL
 from examples.firm.mail import Mail, MalformedMail, read
 from examples.firm.people import ACCOUNTANTS, LAWYERS
 
-from forge import Rejected
+from forge import InvalidPayload, Rejected
 from tests.examples.firms import Firms, at_work, firms, make_app, work
 from tests.faults.kit.process import until
 
@@ -189,7 +189,7 @@ async def test_a_mail_that_cannot_be_filed_leaves_no_notification_behind(firms: 
     with pytest.raises(Rejected, match=f"no connection {firms.theirs}"):
         await file_mail.call(filed, tenant_id=LAWYERS)
     # The mail is filed, and the notification refused: nothing says what it belongs to.
-    with pytest.raises(Exception, match="correlation_id"):
+    with pytest.raises(InvalidPayload, match="correlation_id"):
         await file_mail.call(filed, tenant_id=ACCOUNTANTS)
 
     assert await firms.count("mails") == await firms.count("forge_jobs") == 0

@@ -197,6 +197,7 @@ def test_without_a_terminal_the_command_ends_by_itself_and_tells_the_truth(
         ).fetchall()
 
     assert sorted(letters) == [(1, "discarded", 2), (1, "reprocessed", 4), (2, "reprocessed", 4)]
+    assert [tenant_id for tenant_id, _ in jobs] == [LAWYERS, ACCOUNTANTS]
     for tenant_id, count in jobs:
         who = {LAWYERS: "max", ACCOUNTANTS: "tom"}[tenant_id]
         assert f"What {who} sees of the firm, all runs together:\n    {count} jobs: " in output

@@ -83,9 +83,15 @@ async def test_the_roles_are_who_they_say(api: Any, worker: Any) -> None:
     assert await worker.fetchval("select current_user") == "forge_worker"
 
 
-async def test_granting_twice_and_at_once_changes_nothing(granted: Database) -> None:
+async def test_granting_twice_and_at_once_changes_nothing(granted: Database, psql: Any) -> None:
+    rights = "select relname, relacl::text from pg_class where relname like 'forge%' order by 1"
+    before = await psql.fetch(rights)
+
     await grant_roles(granted)
     await asyncio.gather(*(grant_roles(granted) for _ in range(8)))
+
+    assert any("forge_api" in (row["relacl"] or "") for row in before)
+    assert await psql.fetch(rights) == before
 
 
 async def test_the_script_runs_by_hand_too(database: Database, database_url: str) -> None:

@@ -105,6 +105,11 @@ async def test_a_reader_that_is_gone_does_not_stop_jobs() -> None:
 
     handler().flush()
 
+    handler().stream = another = io.StringIO()
+    completed(events, JOB)
+    handler().flush()
+    assert str(JOB.id) in another.getvalue()
+
 
 async def said(log_format: str, job: Job, listener: str | None) -> str:
     stream = set_up(log_format)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from forge.core.plain_text import is_plain
@@ -146,11 +146,12 @@ WORDS = st.sampled_from(
 
 @given(st.lists(WORDS | st.text(max_size=5), max_size=8).map("".join))
 def test_a_text_that_is_found_plain_at_a_glance_is_plain(text: str) -> None:
-    if is_plain(text):
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("forge.core.redact.is_plain", lambda text: False)
+    assume(is_plain(text))
+    with pytest.MonkeyPatch.context() as patched:
+        # Without the glance every text is looked at closely: both must say the same.
+        patched.setattr("forge.core.redact.is_plain", lambda text: False)
 
-            assert redact_text(text) == text
+        assert redact_text(text) == text
 
 
 VALUES = st.recursive(

@@ -8,7 +8,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from forge import AlreadyReviewed, Forge, InvalidPayload, InvalidValue, UnknownDeadLetter
+from forge import AlreadyReviewed, Forge, InvalidPayload, InvalidValue, JobFailed, UnknownDeadLetter
 from tests.flow.dead_letters.conftest import Bury, Flaky
 
 ENVELOPE: dict[str, Any] = {
@@ -237,7 +237,7 @@ async def test_a_reprocessed_job_that_fails_again_is_a_new_dead_letter(
     first = await bury({"n": 1}, idempotency_key="k")
 
     made = await app.dead_letters.reprocess(first.dlq_id)
-    with pytest.raises(Exception, match="dead_letter"):
+    with pytest.raises(JobFailed, match="dead_letter"):
         await app.handle(made.new_job_id).result(20)
 
     (second, again) = (await app.dead_letters.list()).items

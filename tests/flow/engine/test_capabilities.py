@@ -29,7 +29,7 @@ async def test_a_worker_with_capabilities_also_takes_jobs_that_need_none(
     _define(app)
     await work(app)
 
-    await (await app.dispatch("ping")).result(10)
+    assert await (await app.dispatch("ping")).result(10) == "pong"
 
 
 @pytest.mark.parametrize("queues", [["side"], ["side", "other"]])
@@ -55,7 +55,7 @@ async def test_a_worker_that_was_told_nothing_serves_every_queue(
     await work(app)
 
     for queue in ("default", "side", "späte queue"):
-        await (await app.dispatch("ping", queue=queue)).result(10)
+        assert await (await app.dispatch("ping", queue=queue)).result(10) == "pong"
 
 
 async def test_a_worker_of_any_queue_carries_out_requests(make_app: MakeApp, work: Work) -> None:
@@ -71,7 +71,8 @@ async def test_a_worker_of_any_queue_carries_out_requests(make_app: MakeApp, wor
 
 def _define(app: Forge) -> None:
     @app.job
-    async def ping(ctx: JobContext) -> None: ...
+    async def ping(ctx: JobContext) -> str:
+        return "pong"
 
     @app.job(worker_capability="media", priority="critical")
     async def render(ctx: JobContext) -> None: ...

@@ -161,6 +161,8 @@ async def test_silence_is_broken_for_the_proxies(
             async for line in stream._lines:
                 if line == ":":
                     break
+            else:
+                pytest.fail("the stream ended without a word")
 
 
 async def test_a_client_that_went_away_is_noticed(
