@@ -13,17 +13,11 @@ from forge.http.admin_shapes import DeadLetterDetail
 from tests.faults.kit.process import until
 from tests.flow.dead_letters.conftest import Bury, Flaky
 from tests.flow.dead_letters.letters import fill
+from tests.flow.payload_rules.ways import PAYLOAD
 from tests.http.admins import DLQ, Admin, events
 from tests.http.conftest import MakeToken
 from tests.http.jobs import code, paths
 
-PAYLOAD: dict[str, Any] = {
-    "tenant_id": 123,
-    "correlation_id": "550e8400-e29b-41d4-a716-446655440000",
-    "idempotency_key": "email_fetch_conn_456_msg_789",
-    "connection_id": 456,
-    "external_message_id": "msg_789",
-}
 # The fields of an item, in the order in which the seed prints them.
 PRINTED = [
     "dlq_id",

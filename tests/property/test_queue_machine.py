@@ -1,13 +1,11 @@
 """The queue against a model of it: any order of verbs, on the real database."""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -27,7 +25,6 @@ from forge.core.outcome import Completion, Failure, Policy, Raised, Released, Sn
 from forge.core.wish import TypeDefaults, make_wish
 from forge.store import jobs
 from forge.store.database import Database
-from forge.store.embedded import Cluster
 from forge.store.ids import new_id
 from forge.store.statement import Statement
 from forge.store.workers import Registration
@@ -200,22 +197,9 @@ class QueueMachine(RuleBasedStateMachine):
         return self.runner.run(work)
 
 
-@pytest.fixture
-def own_database(server: Cluster, template: str) -> Iterator[str]:
-    """A database for a test that is not itself a coroutine."""
-    name = f"machine_{uuid4().hex[:12]}"
+def test_any_order_of_verbs_leaves_the_database_as_the_model_says(database_url: str) -> None:
     with asyncio.Runner() as runner:
-        admin = Database(server.url("postgres"))
-        make = Statement(f"create database {name} template {template}", (), list)
-        runner.run(admin.run(make))
-        yield server.url(name)
-        runner.run(admin.run(Statement(f"drop database {name} with (force)", (), list)))
-        runner.run(admin.close())
-
-
-def test_any_order_of_verbs_leaves_the_database_as_the_model_says(own_database: str) -> None:
-    with asyncio.Runner() as runner:
-        QueueMachine.runner, QueueMachine.database = runner, Database(own_database)
+        QueueMachine.runner, QueueMachine.database = runner, Database(database_url)
         run_state_machine_as_test(
             QueueMachine,
             settings=settings(

@@ -1,13 +1,11 @@
 """Schedules against a model of them: any order of verbs, on the real database."""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -28,7 +26,6 @@ from forge.schedules import verbs
 from forge.schedules.verbs import Name, Wish
 from forge.store import schedules
 from forge.store.database import Database
-from forge.store.embedded import Cluster
 from forge.store.jobs import Place
 from forge.store.statement import Statement
 from tests.store.placing import registered
@@ -251,22 +248,9 @@ def _due(run: Run, at: datetime) -> Run:
     return moved
 
 
-@pytest.fixture
-def own_database(server: Cluster, template: str) -> Iterator[str]:
-    """A database for a test that is not itself a coroutine."""
-    name = f"machine_{uuid4().hex[:12]}"
+def test_any_order_of_verbs_leaves_the_schedules_as_the_model_says(database_url: str) -> None:
     with asyncio.Runner() as runner:
-        admin = Database(server.url("postgres"))
-        make = Statement(f"create database {name} template {template}", (), list)
-        runner.run(admin.run(make))
-        yield server.url(name)
-        runner.run(admin.run(Statement(f"drop database {name} with (force)", (), list)))
-        runner.run(admin.close())
-
-
-def test_any_order_of_verbs_leaves_the_schedules_as_the_model_says(own_database: str) -> None:
-    with asyncio.Runner() as runner:
-        ScheduleMachine.runner, ScheduleMachine.database = runner, Database(own_database)
+        ScheduleMachine.runner, ScheduleMachine.database = runner, Database(database_url)
         run_state_machine_as_test(
             ScheduleMachine,
             settings=settings(

@@ -10,10 +10,11 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from forge import Forge, JobContext, JobFailed, StatementRefused, Worker
+from forge import Forge, JobContext, JobFailed, StatementRefused
 from forge.store import audit, jobs
 from forge.store.database import Database
 from forge.store.roles import grant_roles, roles_as_sql
+from tests.flow.engine.conftest import working
 
 Refused = asyncpg.InsufficientPrivilegeError
 
@@ -273,18 +274,6 @@ async def test_a_worker_works_with_its_own_role_alone(granted: Database, api_app
         assert await moved.result(30) is None
         assert (await later.get()).status == "cancelled"
         assert (await failed.get()).status == "dead_letter"
-
-
-@asynccontextmanager
-async def working(app: Forge) -> AsyncIterator[None]:
-    worker = Worker(app)
-    running = asyncio.create_task(worker.run())
-    await asyncio.wait_for(worker.started.wait(), 30)
-    try:
-        yield
-    finally:
-        worker.drain()
-        await asyncio.wait_for(running, 30)
 
 
 async def test_a_worker_does_not_change_the_tables(worker: Any) -> None:

@@ -1,15 +1,14 @@
 """Speed as counts, not as time: what a job and an idle worker cost the database."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from forge import Config, Forge, JobContext, Worker
+from forge import Config, Forge, JobContext
 from forge.store.notify import worker_channel
 from tests.faults.kit.process import until
+from tests.flow.engine.conftest import working
 from tests.store.placing import Psql
 
 JOBS = 2000
@@ -40,7 +39,7 @@ async def test_a_job_costs_little_wal_and_a_fraction_of_a_statement(
     await psql.execute("checkpoint")
     await psql.execute("select pg_stat_statements_reset()")
 
-    async with _working(app):
+    async with working(app):
         await app.dispatch_many("noop", ({"n": n} for n in range(JOBS)))
         await until(lambda: _none_left(psql), 60, "all are completed")
 
@@ -59,7 +58,7 @@ async def test_a_job_costs_a_fraction_of_a_commit(psql: "Psql[Any]", database_ur
         return await _none_left(psql)
 
     before = await _commits(psql)
-    async with _working(app):
+    async with working(app):
         await app.dispatch_many("noop", ({"n": n} for n in range(JOBS)))
         await until(none_left, 60, "all are completed")
     # A server process reports what it did at the latest when it ends.
@@ -78,7 +77,7 @@ async def test_an_idle_worker_leaves_the_database_alone(
     def beat(*_: Any) -> None:
         beats.put_nowait(None)
 
-    async with _working(app) as worker:
+    async with working(app) as worker:
         channel = worker_channel(worker.registration.id)
         await psql.add_listener(channel, beat)
         for _ in range(2):  # until the worker knows that its own listener hears
@@ -99,19 +98,6 @@ def _app(database_url: str) -> Forge:
     async def noop(ctx: JobContext, input: dict) -> None: ...
 
     return app
-
-
-@asynccontextmanager
-async def _working(app: Forge) -> AsyncIterator[Worker]:
-    async with app:
-        worker = Worker(app)
-        task = asyncio.create_task(worker.run())
-        await asyncio.wait_for(worker.started.wait(), 30)
-        try:
-            yield worker
-        finally:
-            worker.drain()
-            await asyncio.wait_for(task, 30)
 
 
 async def _none_left(psql: "Psql[Any]") -> bool:

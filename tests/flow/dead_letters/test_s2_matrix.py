@@ -24,14 +24,7 @@ from forge.core.retry import retry_delay
 from forge.registry import CATEGORIES
 from tests.flow.dead_letters.conftest import Bury, Flaky
 from tests.flow.engine.conftest import MakeApp, Work
-
-PAYLOAD: dict[str, Any] = {
-    "tenant_id": 123,
-    "correlation_id": "550e8400-e29b-41d4-a716-446655440000",
-    "idempotency_key": "email_fetch_conn_456_msg_789",
-    "connection_id": 456,
-    "external_message_id": "msg_789",
-}
+from tests.flow.payload_rules.ways import PAYLOAD
 
 
 @pytest.mark.parametrize("category", CATEGORIES)

@@ -19,14 +19,7 @@ from forge import (
 from forge.classify import Classifier
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import MakeApp, Work
-
-PAYLOAD: dict[str, Any] = {
-    "tenant_id": 123,
-    "correlation_id": "550e8400-e29b-41d4-a716-446655440000",
-    "idempotency_key": "email_fetch_conn_456_msg_789",
-    "connection_id": 456,
-    "external_message_id": "msg_789",
-}
+from tests.flow.payload_rules.ways import PAYLOAD
 
 
 async def test_a_category_has_five_attempts_and_the_backoff_of_its_class(

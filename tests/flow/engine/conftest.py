@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from forge import Config, Forge, Worker
+from forge import Config, Forge, JobContext, JobHandle, Worker
 from forge.core.event import Event, WorkerNotice
 
 FAST: dict[str, Any] = {
@@ -70,3 +71,28 @@ async def work(make_app: MakeApp) -> AsyncIterator[Work]:
         worker.drain()
         await asyncio.wait_for(task, 30)
     assert errors == []
+
+
+@asynccontextmanager
+async def working(app: Forge) -> AsyncIterator[Worker]:
+    """Run a worker for the time of the block; then it is drained, and its app closed."""
+    worker = Worker(app)
+    running = asyncio.create_task(worker.run())
+    await asyncio.wait_for(worker.started.wait(), 30)
+    try:
+        yield worker
+    finally:
+        worker.drain()
+        await asyncio.wait_for(running, 30)
+        await app.close()
+
+
+async def waiting(app: Forge, delay: str = "1h", **options: Any) -> JobHandle:
+    """Dispatch a job that is not due for an hour."""
+    if "waits" not in app.definitions:
+
+        @app.job
+        async def waits(ctx: JobContext) -> str:
+            return "ran"
+
+    return await app.dispatch("waits", delay=delay, **options)

@@ -11,7 +11,7 @@ import pytest
 from forge import Cancelled, Forge, ForgeError, JobContext, JobFailed, JobHandle, NonRetryable
 from tests.faults.kit.process import until
 from tests.flow.engine import handlers
-from tests.flow.engine.conftest import Work
+from tests.flow.engine.conftest import Work, waiting
 
 
 async def test_a_pending_job_is_cancelled_and_never_runs(app: Forge, work: Work, psql: Any) -> None:
@@ -149,7 +149,7 @@ async def test_a_job_that_is_over_cannot_be_cancelled(app: Forge, work: Work) ->
 
 
 async def test_a_pending_job_that_is_deleted_is_cancelled(app: Forge, work: Work) -> None:
-    handle = await _waiting(app)
+    handle = await waiting(app)
     await work(app)
 
     assert (await (await app.delete(handle.id)).result(10))["done"] == "cancelled"
@@ -242,16 +242,6 @@ async def test_an_attempt_that_is_let_go_before_its_turn_frees_its_slot(
 
     await until(lambda: worker.runner.mean_seconds < 1, 10, "something has run")
     await _running(worker, 0)
-
-
-async def _waiting(app: Forge, delay: str = "1h", **options: Any) -> JobHandle:
-    if "waits" not in app.definitions:
-
-        @app.job
-        async def waits(ctx: JobContext) -> str:
-            return "ran"
-
-    return await app.dispatch("waits", delay=delay, **options)
 
 
 async def _running(worker: Any, count: int) -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from forge import Forge, JobContext, JobFailed, JobHandle
-from tests.flow.engine.conftest import Work
+from forge import Forge, JobFailed
+from tests.flow.engine.conftest import Work, waiting
 
 
 async def test_a_job_is_run_now_that_was_to_run_later(app: Forge, work: Work) -> None:
-    handle = await _waiting(app)
+    handle = await waiting(app)
     await work(app)
     await (await app.run_now(handle.id)).result(10)
 
@@ -18,7 +18,7 @@ async def test_a_job_is_run_now_that_was_to_run_later(app: Forge, work: Work) ->
 
 
 async def test_a_job_is_moved_to_another_time(app: Forge, work: Work) -> None:
-    handle = await _waiting(app)
+    handle = await waiting(app)
     await work(app)
     at = datetime.now(UTC) + timedelta(days=3)
     await (await app.reschedule(handle.id, at)).result(10)
@@ -27,7 +27,7 @@ async def test_a_job_is_moved_to_another_time(app: Forge, work: Work) -> None:
 
 
 async def test_a_job_that_is_over_is_not_moved(app: Forge, work: Work) -> None:
-    handle = await _waiting(app, delay="0s")
+    handle = await waiting(app, delay="0s")
     await work(app)
     await handle.result(10)
 
@@ -39,7 +39,7 @@ async def test_a_job_that_is_over_is_not_moved(app: Forge, work: Work) -> None:
 async def test_the_job_of_another_tenant_is_not_touched_and_not_told_of(
     app: Forge, work: Work, psql: Any, verb: str
 ) -> None:
-    handle = await _waiting(app, tenant_id=1)
+    handle = await waiting(app, tenant_id=1)
     before = await psql.fetchrow("select * from forge_jobs where id = $1", handle.id)
     await work(app)
     more = {"at": datetime.now(UTC)} if verb == "reschedule" else {}
@@ -56,7 +56,7 @@ async def test_the_job_of_another_tenant_is_not_touched_and_not_told_of(
 async def test_the_tenant_itself_and_an_operator_may_cancel(
     app: Forge, work: Work, tenant: dict[str, Any]
 ) -> None:
-    handle = await _waiting(app, tenant_id=1)
+    handle = await waiting(app, tenant_id=1)
     await work(app)
 
     await (await app.cancel(handle.id, **tenant)).result(10)
@@ -68,7 +68,7 @@ async def test_each_request_that_was_carried_out_leaves_an_audit_row(
     app: Forge, work: Work, psql: Any
 ) -> None:
     asked: dict[str, Any] = {"tenant_id": 4, "auth": {"actor": "ann"}}
-    moved, gone = await _waiting(app, tenant_id=4), await _waiting(app, tenant_id=4)
+    moved, gone = await waiting(app, tenant_id=4), await waiting(app, tenant_id=4)
     await work(app)
     await (await app.reschedule(moved.id, datetime.now(UTC) + timedelta(1), **asked)).result(10)
     await (await app.run_now(moved.id, **asked)).result(10)
@@ -101,13 +101,3 @@ async def test_a_worker_without_jobs_of_its_own_carries_out_requests(
     await work(app)
 
     assert (await (await app.cancel(job_id)).result(10))["done"] == "cancelled"
-
-
-async def _waiting(app: Forge, delay: str = "1h", **options: Any) -> JobHandle:
-    if "waits" not in app.definitions:
-
-        @app.job
-        async def waits(ctx: JobContext) -> str:
-            return "ran"
-
-    return await app.dispatch("waits", delay=delay, **options)

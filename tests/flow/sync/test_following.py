@@ -1,15 +1,15 @@
 """`app.sync`: jobs are followed and moved by code that has no event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import pytest
 
-from forge import Forge, JobFailed, ResultTimeout, Status, Worker
+from forge import Forge, JobFailed, ResultTimeout, Status
 from forge.sync import SyncForge
+from tests.flow.engine.conftest import working
 from tests.flow.sync.conftest import broken
 
 T = TypeVar("T")
@@ -84,19 +84,6 @@ async def test_jobs_are_moved_by_request(app: Forge, sync: SyncForge) -> None:
     found = [sync.get(job_id) for job_id in ids]
     assert [job.status for job in found] == ["cancelled", "cancelled", "completed", "pending"]
     assert found[3].scheduled_at == at
-
-
-@asynccontextmanager
-async def working(app: Forge) -> AsyncIterator[None]:
-    worker = Worker(app)
-    running = asyncio.create_task(worker.run())
-    await asyncio.wait_for(worker.started.wait(), 30)
-    try:
-        yield
-    finally:
-        worker.drain()
-        await asyncio.wait_for(running, 30)
-        await app.close()
 
 
 async def in_thread(act: Callable[..., T], *args: Any) -> T:
