@@ -39,8 +39,8 @@ def test_every_option_reaches_the_job(project: Project) -> None:
         "greet",
         {"name": "Ada"},
         *("--priority", "high"),
-        *("--scheduled-at", "2031-01-31T12:00:00Z"),
-        *("--expires-at", "2032-01-31T12:00:00+01:00"),
+        *("--scheduled-at", "2131-01-31T12:00:00Z"),
+        *("--expires-at", "2132-01-31T12:00:00+01:00"),
         *("--idempotency-key", "once"),
         *("--tenant-id", "7"),
         *("--correlation-id", str(correlation)),
@@ -49,8 +49,8 @@ def test_every_option_reaches_the_job(project: Project) -> None:
     )
 
     found = project.row(
-        """select priority, scheduled_at = '2031-01-31 12:00+00',
-                  expires_at = '2032-01-31 11:00+00', idempotency_key, tenant_id, correlation_id,
+        """select priority, scheduled_at = '2131-01-31 12:00+00',
+                  expires_at = '2132-01-31 11:00+00', idempotency_key, tenant_id, correlation_id,
                   queue, tags
            from forge_jobs"""
     )
@@ -100,7 +100,7 @@ def test_what_cannot_be_dispatched_is_wrong_usage(project: Project) -> None:
         ("{}", "--delay", "soon"),
         ("{}", "--priority", "urgent"),
         ("{}", "--scheduled-at", "tomorrow"),
-        ("{}", "--scheduled-at", "2031-01-31T12:00:00"),
+        ("{}", "--scheduled-at", "2131-01-31T12:00:00"),
     ):
         ended = project.forge("dispatch", "greet", *arguments, *SHOP)
 

@@ -201,7 +201,7 @@ async def test_a_bad_option_is_refused_with_its_path(
 
 
 async def test_two_times_at_once_are_refused(http: httpx.AsyncClient, token: MakeToken) -> None:
-    body = {"delay": "1h", "scheduled_at": "2036-01-01T00:00:00Z"}
+    body = {"delay": "1h", "scheduled_at": "2136-01-01T00:00:00Z"}
 
     answer = await http.post("/_api/jobs/send_mail/dispatch", json=body, headers=token("user"))
 

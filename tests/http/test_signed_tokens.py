@@ -55,22 +55,18 @@ def test_a_tenant_that_is_no_number_is_refused(tenant: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "claims",
-    [
-        {"exp": None},
-        {"exp": 1},
-        {"exp": time.time() - 30},
-        {"exp": "soon"},
-        {"sub": None},
-        {"sub": 7},
-        {"nbf": time.time() + 86_400},
-    ],
+    "claims", [{"exp": None}, {"exp": 1}, {"exp": "soon"}, {"sub": None}, {"sub": 7}]
 )
-def test_a_token_that_is_over_or_lacks_a_claim_is_refused(claims: dict[str, Any]) -> None:
+def test_a_token_that_lacks_a_claim_is_refused(claims: dict[str, Any]) -> None:
     given = {"sub": "ann", "exp": time.time() + 60, **claims}
     given = {key: value for key, value in given.items() if value is not None}
 
     refusal(authenticator(jwt=ALGORITHM), _forge(given))
+
+
+@pytest.mark.parametrize(("claim", "seconds"), [("exp", -30), ("nbf", 86_400)])
+def test_a_token_that_is_over_or_not_yet_good_is_refused(claim: str, seconds: int) -> None:
+    refusal(authenticator(jwt=ALGORITHM), signed(**{claim: time.time() + seconds}))
 
 
 @pytest.mark.parametrize(

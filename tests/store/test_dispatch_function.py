@@ -18,7 +18,7 @@ from forge.store import job_types
 from forge.store.database import Database
 from forge.types import type_rows
 
-AT = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
+AT = datetime(2131, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
 @pytest.fixture

@@ -220,7 +220,7 @@ async def test_the_api_dispatches_every_way(api: Any, api_app: Forge, worker: An
         "correlation_id": uuid4(),
         "queue": "q",
         "tags": ["a"],
-        "expires_at": datetime(2040, 1, 1, tzinfo=UTC),
+        "expires_at": datetime(2140, 1, 1, tzinfo=UTC),
         "auth": {},
         "meta": {},
         "traceparent": "00",

@@ -1,6 +1,7 @@
 """Schedules run in the same apps and workers as jobs."""
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from tests.flow.engine.conftest import app, make_app, work
 __all__ = ["app", "make_app", "work"]
 
 Until = Callable[..., Awaitable[ScheduleRecord]]
+# Not due while any of these tests is run.
+LATER = datetime(2135, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Running: the row is claimed, its handler runs, and the same row says what came of it."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +11,7 @@ from forge import Forge, ScheduleContext
 from forge.core.event import AttemptEnded, Event
 from forge.core.outcome import Completion
 from tests.flow.engine.conftest import MakeApp, Work
-from tests.flow.schedules.conftest import Until
+from tests.flow.schedules.conftest import LATER, Until
 
 HOUR = timedelta(hours=1)
 
@@ -19,13 +19,12 @@ HOUR = timedelta(hours=1)
 async def test_a_schedule_runs_at_once_and_then_when_its_handler_says(
     app: Forge, work: Work, becomes: Until
 ) -> None:
-    later = datetime(2035, 1, 1, tzinfo=UTC)
     seen: list[Any] = []
 
     @app.schedule("fetch_feed")
     async def fetch_feed(ctx: ScheduleContext, payload: dict) -> datetime:
         seen.append((ctx.job_id, ctx.job_type, ctx.attempt, payload, ctx.schedule.key))
-        return later
+        return LATER
 
     made = await app.schedules.ensure("fetch_feed", "42", {"feed_id": 42})
     await work(app)
@@ -33,7 +32,7 @@ async def test_a_schedule_runs_at_once_and_then_when_its_handler_says(
     row = await becomes("fetch_feed", lambda row: row.last_run_at, "42")
     assert seen == [(made.id, "fetch_feed", 1, {"feed_id": 42}, "42")]
     assert row.id == made.id
-    assert row.next_run_at == later
+    assert row.next_run_at == LATER
     assert (row.running_since, row.last_error, row.consecutive_failures) == (None, None, 0)
     assert (row.enabled, row.lease) == (True, 1)
     (run,) = row.recent_runs
@@ -135,18 +134,16 @@ async def test_what_is_moved_during_its_run_keeps_its_new_time(
 async def test_run_now_leaves_the_next_tick_in_its_place(
     app: Forge, work: Work, becomes: Until
 ) -> None:
-    planned = datetime(2035, 1, 1, tzinfo=UTC)
-
     @app.schedule("report", every="1d")
     async def report(ctx: ScheduleContext) -> None:
         pass
 
-    await app.schedules.ensure("report", next_run_at=planned)
+    await app.schedules.ensure("report", next_run_at=LATER)
     await work(app)
     await app.schedules.run_now("report")
 
     row = await becomes("report", lambda row: row.last_run_at)
-    assert (row.next_run_at, row.tick_at) == (planned, None)
+    assert (row.next_run_at, row.tick_at) == (LATER, None)
 
 
 async def test_no_row_is_ever_made_by_running(

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
@@ -11,8 +10,8 @@ import pytest
 from forge import Forge
 from forge.store import schedules
 from tests.faults.kit.process import until
+from tests.flow.schedules.conftest import LATER
 
-LATER = datetime(2035, 1, 1, tzinfo=UTC)
 Psql = asyncpg.Connection
 SUBSCRIBED = "select from subscriptions where feed = $1 and unsubscribed_at is null"
 

@@ -10,8 +10,8 @@ import pytest
 from pydantic import BaseModel
 
 from forge import Forge, InvalidPayload, InvalidValue, ScheduleContext, UnknownSchedule
+from tests.flow.schedules.conftest import LATER
 
-LATER = datetime(2035, 1, 1, tzinfo=UTC)
 Psql = asyncpg.Connection
 
 
@@ -173,7 +173,7 @@ async def test_a_disabled_one_is_not_run(app: Forge) -> None:
         ({"cron": "0 3 * * *", "tz": "Europe/Atlantis"}, "no time zone 'Europe/Atlantis'"),
         ({"tz": "Europe/Paris"}, "tz belongs to cron"),
         ({"missed": "never"}, "'once', 'skip', 'all'"),
-        ({"next_run_at": datetime(2030, 1, 1)}, "with a time zone"),
+        ({"next_run_at": datetime(2130, 1, 1)}, "with a time zone"),
         ({"priority": 60}, "priority must be one of"),
         ({"interval": "1h"}, "it takes next_run_at, every, cron"),
     ],

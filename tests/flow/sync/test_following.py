@@ -64,7 +64,7 @@ def test_a_result_is_awaited_no_longer_than_asked(sync: SyncForge) -> None:
 
 
 async def test_jobs_are_moved_by_request(app: Forge, sync: SyncForge) -> None:
-    at = datetime(2040, 1, 1, tzinfo=UTC)
+    at = datetime(2140, 1, 1, tzinfo=UTC)
     ids = [
         (await in_thread(lambda: sync.dispatch("double", {"n": 1}, delay="1h"))).id
         for _ in range(4)

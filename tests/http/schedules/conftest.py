@@ -6,7 +6,7 @@ import pytest
 
 from forge import Forge, ScheduleContext
 
-LATER = datetime(2035, 1, 1, tzinfo=UTC)
+LATER = datetime(2135, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)

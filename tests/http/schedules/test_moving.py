@@ -31,8 +31,8 @@ async def test_disabling_and_enabling_keep_its_time_and_are_written_down_once(
 
     assert await moved("disable", reason="too many") == (False, [])
     assert await moved("disable") == (False, [])
-    assert await moved("enable") == (True, ["2035-01-01T00:00:00Z"])
-    assert await moved("enable") == (True, ["2035-01-01T00:00:00Z"])
+    assert await moved("enable") == (True, ["2135-01-01T00:00:00Z"])
+    assert await moved("enable") == (True, ["2135-01-01T00:00:00Z"])
 
     rows = await psql.fetch("select * from forge_audit_events order by id")
     assert [(row["event"], row["notes"]) for row in rows] == [

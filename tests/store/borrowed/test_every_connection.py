@@ -26,14 +26,14 @@ OPTIONS: dict[str, Any] = {
     "correlation_id": uuid4(),
     "queue": "späte \\ queue",
     "tags": ["a", 'b"c\\d', "e,f{}", "null"],
-    "expires_at": datetime(2032, 1, 1, tzinfo=UTC),
+    "expires_at": datetime(2132, 1, 1, tzinfo=UTC),
     "parent_id": uuid4(),
     "auth": {"actor": "ann", "odd": 'back\\slash "quote"\n\ttab'},
     "meta": {"é": [1, None, True]},
     # whatever it holds, it stays one value: a line of its own would be a job of its own
     "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 \\N \\.",
 }
-AT = datetime(2031, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
+AT = datetime(2131, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 OF_ANY_DRIVER = (asyncpg.PostgresError, psycopg.Error, sqlalchemy.exc.DBAPIError)
 INPUT = {"text": 'tab\t newline\n backslash\\ \\N \\. quote" ünï 🎈', "n": 1.5, "none": None}
 
