@@ -1,7 +1,7 @@
 """One PostgreSQL for the whole run, a database of its own for each test."""
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -11,6 +11,7 @@ import pytest
 
 from forge.store.database import Database
 from forge.store.embedded import Binaries, Cluster
+from tests.skips import judged
 from tests.template import template_database
 
 # fsync guards against the loss of power, which no test causes.
@@ -19,6 +20,11 @@ SETTINGS = {
     "max_connections": "300",
     "shared_preload_libraries": "pg_stat_statements",
 }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return judged((yield))
 
 
 @pytest.fixture(scope="session")

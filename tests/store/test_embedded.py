@@ -163,7 +163,7 @@ def test_without_the_wheel_the_error_says_what_to_install(
         open_shared(tmp_path)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who can become another user")
 def test_an_ordinary_user_runs_it_as_themselves_and_root_may_join() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "project" / ".forge"
@@ -181,7 +181,9 @@ def test_an_ordinary_user_runs_it_as_themselves_and_root_may_join() -> None:
         wait_for_the_keeper(folder)
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not SETPRIV, reason="needs root and setpriv")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not SETPRIV, reason="needs root, and setpriv of util-linux"
+)
 def test_the_root_of_a_container_starts_and_stops_it(folder: Path, run: Run) -> None:
     rights = ["chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap"]
     bounds = ",".join(["-all", *(f"+{right}" for right in rights)])

@@ -17,7 +17,7 @@ from tests.store.commands import ask, remove_far_socket
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 
 Make = Callable[..., Cluster]
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who can become another user")
 
 
 @pytest.fixture
@@ -154,7 +154,10 @@ def test_data_of_another_version_is_refused_and_left_alone(tmp_path: Path, make:
     assert sorted(cluster.data.rglob("*")) == before
 
 
-@pytest.mark.skipif(not DEBIAN_15.is_dir(), reason=f"needs PostgreSQL 15 in {DEBIAN_15}")
+@pytest.mark.skipif(
+    not DEBIAN_15.is_dir(),
+    reason=f"PostgreSQL 15 is not in {DEBIAN_15}: apt-get install postgresql-15",
+)
 def test_the_programs_may_come_from_another_folder(tmp_path: Path, make: Make) -> None:
     cluster = make(tmp_path, Binaries.from_folder(DEBIAN_15))
 

@@ -31,7 +31,7 @@ const progressBar = {{ set value(percent) {{ console.log(percent); }} }}, label 
 """
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@pytest.mark.skipif(NODE is None, reason="Node.js 20.18 or newer is not installed")
 @pytest.mark.parametrize("kind", ["WebSocket", "EventSource"])
 async def test_the_script_of_the_page_shows_progress_and_ends_with_the_job(
     make_app: MakeApp, work: Work, make_server_app: MakeServerApp, serve: Serve, kind: str

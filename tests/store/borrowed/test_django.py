@@ -1,4 +1,4 @@
-"""`conn=` with Django's connection, where Django is installed."""
+"""`conn=` with Django's connection."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,8 +9,6 @@ import pytest
 
 from forge import Forge, ForgeError, InvalidPayload
 from forge.registry import JobDefinition
-
-django = pytest.importorskip("django")
 
 
 @pytest.fixture
