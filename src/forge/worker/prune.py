@@ -24,9 +24,18 @@ class Pruner:
 
     interval = 60.0
 
-    def __init__(self, link: Link, retention: RetentionConfig) -> None:
+    def __init__(
+        self,
+        link: Link,
+        retention: RetentionConfig,
+        *,
+        batch: int = BATCH,
+        most_steps: int = MOST_STEPS,
+    ) -> None:
         self._link = link
         self._retention = retention
+        self._batch = batch
+        self._most_steps = most_steps
         self._after = BEGINNING
 
     async def prune(self) -> int:
@@ -47,20 +56,21 @@ class Pruner:
         if completed is None and failed is None:
             return 0
         gone = 0
-        for _ in range(MOST_STEPS):
+        for _ in range(self._most_steps):
             step = await self._link.run(
-                jobs.prune(self._after, BATCH, completed=completed, failed=failed)
+                jobs.prune(self._after, self._batch, completed=completed, failed=failed)
             )
             gone += step["gone"]
-            if step["looked_at"] < BATCH:
+            if step["looked_at"] < self._batch:
                 self._after = BEGINNING
                 break
             self._after = step["looked_until"]
         return gone
 
     async def _repeat(self, statement: Prune, keep: timedelta) -> None:
-        for _ in range(MOST_STEPS):
-            if len(await self._link.run(statement(keep.total_seconds(), BATCH))) < BATCH:
+        for _ in range(self._most_steps):
+            gone = await self._link.run(statement(keep.total_seconds(), self._batch))
+            if len(gone) < self._batch:
                 return
 
 

@@ -10,7 +10,6 @@ from forge import Forge, JobContext
 from forge.config import RetentionConfig
 from forge.core.lifecycle import FINAL, Status
 from forge.store.database import Database
-from forge.worker import prune
 from forge.worker.prune import Pruner
 from tests.store.placing import placed
 
@@ -90,14 +89,13 @@ async def test_a_job_under_review_is_kept_however_old(
 
 
 async def test_pruning_goes_on_in_steps_until_nothing_old_is_left(
-    psql: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+    psql: Any, database: Database
 ) -> None:
-    monkeypatch.setattr(prune, "BATCH", 4)
     for _ in range(10):
         await _old(psql, Status.COMPLETED, 20)
     kept = [await _old(psql, Status.RUNNING, 20) for _ in range(5)]
 
-    gone = await Pruner(database.link(), WEEK).prune()
+    gone = await Pruner(database.link(), WEEK, batch=4).prune()
 
     assert gone == 10
     found = await psql.fetch("select id from forge_jobs")
@@ -105,13 +103,11 @@ async def test_pruning_goes_on_in_steps_until_nothing_old_is_left(
 
 
 async def test_a_busy_table_is_pruned_a_bounded_number_of_steps_at_a_time(
-    psql: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+    psql: Any, database: Database
 ) -> None:
-    monkeypatch.setattr(prune, "BATCH", 2)
-    monkeypatch.setattr(prune, "MOST_STEPS", 3)
     for _ in range(10):
         await _old(psql, Status.COMPLETED, 20)
-    pruner = Pruner(database.link(), WEEK)
+    pruner = Pruner(database.link(), WEEK, batch=2, most_steps=3)
 
     assert [await pruner.prune(), await pruner.prune()] == [6, 4]
 
