@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from forge import Config, Forge, Worker
+from forge import Config, Forge, JobHandle, Worker
 from tests.faults.apps.handlers import failing
 from tests.faults.apps.plain import plain
 from tests.faults.kit.crew import Crew
 from tests.faults.kit.ledger import Ledger
 from tests.faults.kit.process import until
+from tests.flow.command import Project
 
 FAILURES = 1000
 DELAYS = """
@@ -21,7 +22,10 @@ DELAYS = """
     join forge_attempts as attempt on attempt.job_id = job.id and attempt.lease = 1
 """
 IDLE_WORKERS = 50
-# For one job a few are called, each of whom looks once and may try once.
+# More than are called for one job, so that it would show if all of them came.
+PROCESSES = 6
+# For one job three are called; each tries where work was last and looks around once, and whoever
+# has run it looks around again when its slot is free and when its end is written.
 MOST_QUESTIONS = 10
 QUESTIONS = """
     select coalesce(sum(calls), 0)::integer
@@ -58,16 +62,46 @@ async def test_one_job_does_not_wake_every_idle_worker(
     """Fault 37: counted by PostgreSQL."""
     await ledger.connection.execute("create extension pg_stat_statements")
     async with _idle_workers(database_url):
-        await until(lambda: _are_quiet(ledger), 90, "the workers have nothing to ask any more")
-
-        await ledger.connection.execute("select pg_stat_statements_reset()")
-        job = await app.dispatch(plain)
-        await ledger.until_status(job.id, "completed")
-        await _everybody_beats(ledger)
-        asked = await ledger.connection.fetchval(QUESTIONS)
+        asked = await _asked_for_one_job(lambda: app.dispatch(plain), ledger, IDLE_WORKERS)
 
     print(f"{IDLE_WORKERS} idle workers asked {asked} questions for one job")
     assert 1 <= asked <= MOST_QUESTIONS
+
+
+async def test_one_job_does_not_wake_every_process(
+    app: Forge, database_url: str, ledger: Ledger
+) -> None:
+    """Fault 37 under `forge worker --processes`; idle, none of them asks for work at all."""
+    await ledger.connection.execute("create extension pg_stat_statements")
+    project = Project(database_url)
+    project.env |= {
+        "FORGE_WORKER_IDLE_POLL_INTERVAL": "1h",
+        "FORGE_WORKER_HEARTBEAT_INTERVAL": "1s",
+        "FORGE_WORKER_DEAD_AFTER": "20s",
+        "FORGE_WORKER_METRICS_PORT": "off",
+    }
+    with project.start("worker", "shop:app", "--processes", str(PROCESSES)) as parent:
+        asked = await _asked_for_one_job(
+            lambda: app.dispatch("greet", {"name": "Ada"}), ledger, PROCESSES
+        )
+        parent.sigterm()
+        await until(lambda: not parent.is_alive, 30, "all have ended")
+
+    print(f"{PROCESSES} idle processes asked {asked} questions for one job")
+    assert 1 <= asked <= MOST_QUESTIONS
+
+
+async def _asked_for_one_job(
+    dispatch: Callable[[], Awaitable[JobHandle]], ledger: Ledger, workers: int
+) -> int:
+    """How often workers that have nothing to do look for work when one job comes."""
+    await until(lambda: _are_quiet(ledger, workers), 90, "the workers have nothing to ask any more")
+    await ledger.connection.execute("select pg_stat_statements_reset()")
+    job = await dispatch()
+    await ledger.until_status(job.id, "completed")
+    await _everybody_beats(ledger, workers)
+    asked: int = await ledger.connection.fetchval(QUESTIONS)
+    return asked
 
 
 @asynccontextmanager
@@ -90,18 +124,18 @@ async def _idle_workers(database_url: str) -> AsyncIterator[None]:
             await app.close()
 
 
-async def _are_quiet(ledger: Ledger) -> bool:
+async def _are_quiet(ledger: Ledger, workers: int) -> bool:
     """Nobody asks for work while everybody's heart beats."""
     await ledger.connection.execute("select pg_stat_statements_reset()")
-    await _everybody_beats(ledger)
+    await _everybody_beats(ledger, workers)
     return await ledger.connection.fetchval(QUESTIONS) == 0
 
 
-async def _everybody_beats(ledger: Ledger) -> None:
+async def _everybody_beats(ledger: Ledger, workers: int) -> None:
     now = await ledger.connection.fetchval("select now()")
 
     async def have_beaten() -> bool:
         later = "select count(*) from forge_workers where last_heartbeat > $1"
-        return await ledger.connection.fetchval(later, now) == IDLE_WORKERS
+        return await ledger.connection.fetchval(later, now) == workers
 
     await until(have_beaten, 60, "every worker was heard of")
