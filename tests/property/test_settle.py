@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from forge.core.job import Job
 from forge.core.lifecycle import FINAL, Status, allowed_moves
 from forge.core.outcome import (
+    MOST_LOSSES,
     Completion,
     Crashed,
     Expired,
@@ -27,7 +28,9 @@ from forge.core.retry import Retry
 durations = st.timedeltas(timedelta(milliseconds=1), timedelta(days=400))
 texts = st.text(max_size=20)
 classes = st.sampled_from(["transient", "retryable", "rate_limited", "non_retryable", None])
-failures = st.builds(Failure, texts, texts, texts, classes, st.none() | durations, texts)
+failures = st.builds(
+    Failure, texts, texts, texts, classes, st.none() | durations, texts, st.booleans()
+)
 outcomes: st.SearchStrategy[Outcome] = st.one_of(
     st.builds(Returned, st.none() | texts),
     st.builds(Raised, failures),
@@ -49,12 +52,13 @@ chances = st.floats(0, 1, exclude_max=True)
 @st.composite
 def jobs(draw: st.DrawFn) -> Job:
     most = draw(st.integers(1, 10))
+    attempt = draw(st.integers(1, most))
     return Job(
         id=UUID(int=draw(st.integers(0, 2**128 - 1))),
-        lease=draw(st.integers(1, 2**40)),
+        lease=attempt + draw(st.integers(0, 20)),
         type="work",
         input="{}",
-        attempt=draw(st.integers(1, most)),
+        attempt=attempt,
         max_attempts=most,
         due=1_800_000_000.0,
         crashes=draw(st.integers(0, 5)),
@@ -104,7 +108,8 @@ def test_an_attempt_is_used_up_only_by_an_error_of_the_handler_or_by_expiry(
     ack = settle(job, outcome, policy, chance)
 
     given_back = ack.given_back if isinstance(ack, Settlement) else 0
-    assert given_back == (0 if isinstance(outcome, Returned | Raised | Expired) else 1)
+    is_used_up = isinstance(outcome, Returned | Raised | Expired) and not _is_lost(job, outcome)
+    assert given_back == (0 if is_used_up else 1)
 
 
 @given(jobs(), failures, policies, chances)
@@ -113,7 +118,8 @@ def test_a_failure_is_tried_again_exactly_while_attempts_are_left_and_it_may_be(
 ) -> None:
     ack = settle(job, Raised(failure), policy, chance)
 
-    may = job.attempt < job.max_attempts and failure.error_class != "non_retryable"
+    has_attempts = job.attempt < job.max_attempts and failure.error_class != "non_retryable"
+    may = has_attempts or _is_lost(job, Raised(failure))
     buried = Status.DEAD_LETTER if policy.dead_letter else Status.FAILED
     assert _end(ack) is (Status.RETRY if may else buried)
 
@@ -127,6 +133,22 @@ def test_a_job_is_poison_once_it_died_alone_as_often_as_the_limit_says(
     assert isinstance(ack, Settlement)
     assert (ack.status in FINAL) == (job.lone_crashes + 1 >= policy.crash_limit)
     assert (ack.crashes, ack.lone_crashes, ack.outcome) == (1, 1, "crashed")
+
+
+@given(jobs(), failures, policies, chances)
+def test_a_lost_database_costs_no_attempt_until_it_was_lost_too_often(
+    job: Job, failure: Failure, policy: Policy, chance: float
+) -> None:
+    ack = settle(job, Raised(failure._replace(is_loss=True)), policy, chance)
+
+    assert isinstance(ack, Settlement)
+    assert (ack.given_back == 1) == (ack.outcome == "lost") == (job.given_back < MOST_LOSSES)
+    assert (ack.crashes, ack.lone_crashes) == (0, 0)
+
+
+def _is_lost(job: Job, outcome: Outcome) -> bool:
+    is_loss = isinstance(outcome, Raised) and outcome.failure.is_loss
+    return is_loss and job.given_back < MOST_LOSSES
 
 
 def _sources(ack: Completion | Settlement) -> list[Status]:

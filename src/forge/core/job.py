@@ -50,6 +50,11 @@ class Job(NamedTuple):
         return self.attempt < self.max_attempts
 
     @property
+    def given_back(self) -> int:
+        """How many claims used up no attempt: rescued, released, snoozed or lost."""
+        return self.lease - self.attempt
+
+    @property
     def is_suspect(self) -> bool:
         """Whether a worker died while it ran this job, so that it must run alone."""
         return self.crashes > 0

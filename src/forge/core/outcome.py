@@ -26,6 +26,8 @@ class Failure(NamedTuple):
     error_class: str | None = None
     retry_after: timedelta | None = None
     place: str = ""
+    # Whether it failed since a database went away in the midst: no fault of the handler's.
+    is_loss: bool = False
 
     @property
     def is_final(self) -> bool:
@@ -105,6 +107,9 @@ class Settlement(NamedTuple):
 
 
 Ack = Completion | Settlement
+# So often may an attempt be given back for a database that went away: a statement that takes its
+# server down every time has to come to an end.
+MOST_LOSSES = 10
 
 
 def settle(job: Job, outcome: Outcome, policy: Policy, chance: float) -> Ack:
@@ -112,6 +117,8 @@ def settle(job: Job, outcome: Outcome, policy: Policy, chance: float) -> Ack:
     if isinstance(outcome, Returned):  # nearly always, and quicker than a match
         return Completion(job.id, job.lease, outcome.output)
     match outcome:
+        case Raised(failure) if failure.is_loss and job.given_back < MOST_LOSSES:
+            return _lost(job, _classed(job, failure), chance)
         case Raised(failure) if failure.is_final or not job.has_attempts:
             return _ended(job, _classed(job, failure), policy)
         case Raised(failure):
@@ -174,6 +181,11 @@ def _recorded(job: Job, failure: Failure, status: Status, delay: float | None = 
         fingerprint=fingerprint(job.type, failure.error_class, failure.exception, failure.place),
         place=failure.place,
     )
+
+
+def _lost(job: Job, failure: Failure, chance: float) -> Settlement:
+    delay = Retry().seconds_after(job.given_back + 1) * (1 + chance / 10)
+    return _recorded(job, failure, Status.RETRY, delay)._replace(given_back=1, outcome="lost")
 
 
 def _crashed(job: Job, how: str, policy: Policy, chance: float) -> Settlement:

@@ -169,3 +169,16 @@ async def once_in_transaction(ctx: JobContext, input: dict[str, Any]) -> None:
         async with ctx.complete_in_transaction() as connection:
             await connection.execute("insert into effects values ($1)", f"lease {ctx.lease}")
             await until(open_for(ctx, input), PATIENCE, "the gate opens")
+
+
+@job(max_attempts=1)
+async def asking(ctx: JobContext, input: dict[str, Any]) -> None:
+    """Is in the middle of a statement until the gate is open."""
+    with told(ctx):
+        if open_for(ctx, input)():
+            return
+        async with ctx.db.acquire() as connection:
+            if input["in_transaction"]:
+                async with connection.transaction():
+                    await connection.execute("select pg_sleep(600)")
+            await connection.execute("select pg_sleep(600)")
