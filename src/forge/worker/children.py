@@ -19,14 +19,13 @@ from forge.core.outcome import (
     Failure,
     Outcome,
     Raised,
-    Released,
     Returned,
     Settled,
     Snoozed,
 )
 from forge.core.run import Run
 from forge.core.schedule_record import ScheduleRecord
-from forge.worker.attempt import Attempt, Stop
+from forge.worker.attempt import Attempt
 from forge.worker.context import JobContext
 
 MOST_IDLE = 4
@@ -52,8 +51,7 @@ class Children:
             child.kill()
             raise
         if answer is None:
-            how = await child.end()
-            return self._cut_short(attempt, how)
+            return Crashed(await child.end())
         if child.is_alive and len(self._idle) < MOST_IDLE:
             self._idle.append(child)
         else:
@@ -88,20 +86,6 @@ class Children:
             "job": {name: _plain(value) for name, value in job.items()},
             "schedule": _schedule(attempt.job),
         }
-
-    def _cut_short(self, attempt: Attempt, how: str) -> Outcome | Settled:
-        if attempt.context.completed:
-            return Settled()
-        match attempt.stop:
-            case Stop.TIMEOUT:
-                timeout = attempt.job.timeout or attempt.definition.timeout
-                message = f"it ran longer than its timeout of {timeout}; its process was killed"
-                return Raised(Failure("forge.TimedOut", message, "", error_class="transient"))
-            case Stop.CANCELLED:
-                return Settled()
-            case Stop.RELEASED:
-                return Released()
-        return Crashed(how)
 
 
 class _Child:

@@ -15,6 +15,7 @@ from forge.core.job import Job
 from forge.core.outcome import (
     Ack,
     Completion,
+    Crashed,
     Expired,
     Outcome,
     Policy,
@@ -159,10 +160,7 @@ class Runner:
         if job.expired:
             return Expired()
         if definition.kind == "process" or job.is_suspect:
-            outcome = await self._children.run(attempt)
-            if context.completed and isinstance(outcome, Settled):
-                await self._add_output(attempt, outcome.output)
-            return outcome
+            return await self._in_child(attempt)
         if definition.kind == "async" and not self._middlewares:
             output = await definition.handler(*self._args(attempt))
         else:
@@ -176,6 +174,14 @@ class Runner:
         if output is None:
             return Returned(None)
         return Returned(definition.write_output(output, limit=self._output_limit))
+
+    async def _in_child(self, attempt: Attempt) -> Outcome | Settled:
+        outcome = await self._children.run(attempt)
+        if isinstance(outcome, Crashed) and (attempt.stop or attempt.context.completed):
+            return self._failed(attempt, None)  # it was killed by us, or after it had completed
+        if isinstance(outcome, Settled):
+            await self._add_output(attempt, outcome.output)
+        return outcome
 
     async def _call(self, attempt: Attempt) -> Any:
         invoke = partial(attempt.definition.handler, *self._args(attempt))
