@@ -235,7 +235,8 @@ class Claimer:
         if is_late:
             self._release(taken)  # some may be another's by now, and none may run twice
             return
-        room = self._slots - len(self._runner.running) if start else 0
+        # Jobs that came by message meanwhile may have taken more than there was.
+        room = max(self._slots - len(self._runner.running), 0) if start else 0
         for job in taken[:room]:
             self._runner.start(job)
         now = self._loop.time()
