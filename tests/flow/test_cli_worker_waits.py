@@ -84,6 +84,16 @@ def test_a_worker_that_is_not_let_in_ends_at_once(
     assert ended.stderr.endswith("or correct FORGE_DATABASE_URL or [database] url\n")
 
 
+def test_several_that_are_not_let_in_are_not_started_again(cluster: Cluster) -> None:
+    url = cluster.url("not_there")
+
+    ended = Project(url).forge("worker", "shop:app", "--processes", "2", timeout=60)
+
+    assert ended.returncode == 1
+    assert ended.stderr.count('forge: the database does not let Forge in: database "not_th') == 2
+    assert "again in" not in ended.stderr
+
+
 def test_a_worker_that_finds_no_tables_says_to_migrate(cluster: Cluster) -> None:
     ended = Project(cluster.url("template1")).forge("worker", "shop:app", timeout=30)
 

@@ -7,6 +7,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+# How one ends that would fail in the same way if it were started again.
+CANNOT_BEGIN = 3
+
 
 class ForgeProcess:
     """One `forge worker` or `forge server`; it stops when told to, or when its parent is gone."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from forge.cli.metrics_output import served
-from forge.cli.offspring import ForgeProcess
+from forge.cli.offspring import CANNOT_BEGIN, ForgeProcess
 from forge.store.waiting import within
 from forge.telemetry.merging import Gathered
 
@@ -62,12 +62,13 @@ class _Supervisor:
         """Run one worker, again whenever it crashes, and return its last exit code."""
         pause = FIRST_PAUSE
         loop = asyncio.get_running_loop()
-        code = 0
+        code, is_first = 0, True
         while not self._stopping.is_set():
             began = loop.time()
             code = await self._run_once(place)
-            if code == 0 or self._stopping.is_set():
+            if code == 0 or self._stopping.is_set() or (is_first and code == CANNOT_BEGIN):
                 break
+            is_first = False  # what worked once may work again
             if loop.time() - began > HEALTHY:
                 pause = FIRST_PAUSE
             log.error("worker %d ended (%s); again in %g s", place, _how(code), pause)

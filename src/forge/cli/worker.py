@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forge.cli.log_output import LEVELS, set_up_logging
+from forge.cli.offspring import CANNOT_BEGIN
 from forge.cli.options import project_options
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def worker(
     The first SIGTERM or Ctrl-C lets it finish what it has begun; the second gives that back.
     """
     from forge.cli.project import find_app, run
+    from forge.core.errors import AccessRefused, SchemaMissing
 
     # Told to stop while it still imports the app: nothing has begun, so that it just ends.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
@@ -68,7 +70,13 @@ def worker(
     count = processes or app.config.worker.processes
     if lifeline is None and count > 1:
         return _supervise(app, count)
-    run(app, lambda app: _work(app, lifeline, reports, migrates))
+    try:
+        run(app, lambda app: _work(app, lifeline, reports, migrates))
+    except (AccessRefused, SchemaMissing) as error:
+        if lifeline is None:
+            raise
+        click.echo(f"forge: {error}", err=True)
+        return CANNOT_BEGIN
     return 0
 
 
