@@ -42,6 +42,8 @@ from forge.worker.slots import Slots
 from forge.worker.surroundings import InLoop
 from forge.worker.threads import run_in_thread
 
+# How many seconds an attempt takes as long as nothing better is known.
+SLOW = 1.0
 NO_POLICY = Policy(retry=None, dead_letter=True, crash_limit=1)
 
 
@@ -77,7 +79,7 @@ class Runner:
         self._loop = asyncio.get_running_loop()
         self._slots = Slots(self._attempt)
         self.running: dict[UUID, Attempt] = {}
-        self.mean_seconds = 1.0
+        self.mean_seconds = SLOW
         self.slot_freed: Callable[[], None] = lambda: None
 
     def start(self, job: Job) -> None:
@@ -125,6 +127,10 @@ class Runner:
             return  # whoever has completed its job itself may do what is left to do
         attempt.context.cancelled = True
         attempt.ask_to_stop(Stop.CANCELLED)
+
+    def expect_slow(self) -> None:
+        """What was fetched ahead waits in vain: the quick attempts before say nothing any more."""
+        self.mean_seconds = max(self.mean_seconds, SLOW)
 
     def policy_of(self, job: Job) -> Policy:
         return self._policies[job.type]

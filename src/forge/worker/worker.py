@@ -257,7 +257,10 @@ class Worker:
         return [attempt.job.type for attempt in self.runner.running.values()]
 
     async def _release_overdue(self) -> None:
-        self.release_jobs(self.claimer.ahead.take_overdue(self._loop.time()))
+        if overdue := self.claimer.ahead.take_overdue(self._loop.time()):
+            self.runner.expect_slow()
+            self.release_jobs(overdue)
+            self.teller.call_everyone()
 
     def _poll(self) -> float:
         """Poll seldom only while the listener is known to hear, and the worker may claim."""
