@@ -141,6 +141,7 @@ class Runner:
             attempt.ask_to_stop(Stop.RELEASED)
 
     async def close(self) -> None:
+        self.release_all()
         self._threads.shutdown(wait=False, cancel_futures=True)
         await self._children.close()
 

@@ -208,7 +208,7 @@ class Worker:
             await self._side.run(workers.leave(self.registration))
 
     async def _close(self) -> None:
-        # Also of a worker that was cut short: what it ran is not run on, and must not look alive.
+        # A worker may have been cut short: then it must not look alive, nor run on what it began.
         await asyncio.to_thread(self.heart.stop)
         if self.messages is not None:
             await self.messages.close()

@@ -13,7 +13,7 @@ async def test_a_worker_that_was_cut_short_does_not_look_alive(
     make_app: MakeApp, work: Work
 ) -> None:
     """Its jobs go to another as those of any dead one."""
-    began = asyncio.Event()
+    began, stopped = asyncio.Event(), asyncio.Event()
 
     def app_of() -> Forge:
         app = make_app(heartbeat_interval="100ms", dead_after="600ms", poll_interval="50ms")
@@ -22,7 +22,10 @@ async def test_a_worker_that_was_cut_short_does_not_look_alive(
         async def ping(ctx: JobContext) -> int:
             began.set()
             if ctx.lease == 1:
-                await asyncio.Event().wait()
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    stopped.set()
             return ctx.lease
 
         return app
@@ -36,6 +39,7 @@ async def test_a_worker_that_was_cut_short_does_not_look_alive(
     with pytest.raises(asyncio.CancelledError):
         await cut_short
 
+    await asyncio.wait_for(stopped.wait(), 10)
     assert "forge-heart" not in [thread.name for thread in threading.enumerate()]
     await work(app_of())
     async for job in handle.updates():
