@@ -128,9 +128,9 @@ class Link:
         return any(matches(matching, text) for text in self._conversation.spoken)
 
     def _from_client(self, chunk: bytes) -> bytes:
-        self._conversation.client_sent(chunk)
+        asked = self._conversation.client_sent(chunk)
         for hold in self._network.holds:
-            if not hold.happened and matches(hold.matching, self._conversation.last_asked):
+            if not hold.happened and any(matches(hold.matching, text) for text in asked):
                 hold.happened = True
                 self._hold = hold
         return chunk

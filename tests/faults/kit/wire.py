@@ -58,13 +58,9 @@ class Conversation:
         self._answers = Frames()
         self._requests = Requests(self.cuts, self.spoken, self._answers)
 
-    @property
-    def last_asked(self) -> str:
-        """The statement that the client wanted executed last."""
-        return self._requests.last_asked
-
-    def client_sent(self, chunk: bytes) -> None:
-        self._requests.feed(chunk)
+    def client_sent(self, chunk: bytes) -> list[str]:
+        """Follow what the client sends; returns the statements that it wants executed."""
+        return self._requests.feed(chunk)
 
     def server_sent(self, chunk: bytes) -> Answer:
         passing = bytearray()
@@ -141,11 +137,13 @@ class Requests:
         self._statements: dict[bytes, str] = {}
         self._portals: dict[bytes, str] = {}
         self._unanswered: deque[Request] = deque()
-        self.last_asked = ""
+        self._asked: list[str] = []
 
-    def feed(self, chunk: bytes) -> None:
+    def feed(self, chunk: bytes) -> list[str]:
+        self._asked = []
         for frame in self._frames.feed(chunk):
             self._note(frame)
+        return self._asked
 
     def answered_by_completion(self) -> Request | None:
         if not self._unanswered:
@@ -182,7 +180,7 @@ class Requests:
 
     def _ask(self, kind: bytes, text: str) -> None:
         self._spoken.add(text)
-        self.last_asked = text
+        self._asked.append(text)
         wanted = (cut for cut in self._cuts if cut.left > 0 and matches(cut.matching, text))
         self._unanswered.append(Request(kind, next(wanted, None), bool(_COMMIT.search(text))))
 
