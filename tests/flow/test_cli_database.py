@@ -54,7 +54,6 @@ def test_a_database_that_is_away_is_not_replaced_by_another(project: Project) ->
         ("jobs", "list"),
         ("workers",),
         ("migrate",),
-        ("worker", "shop:app"),
         ("audit",),
     ):
         ended = project.forge(*command)
