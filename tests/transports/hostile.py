@@ -40,7 +40,11 @@ class Faults:
     mixed: bool = False
     # Refused by SQS itself, one entry of a batch and not the others.
     refused: float = 0.0
+    # Messages are shown again in their time, whatever was asked.
+    hides_nothing: bool = False
     is_down: bool = False
+    # Requests are kept until this is set, and then end without an answer.
+    kept_until: threading.Event | None = None
 
 
 class Hostile:
@@ -73,6 +77,8 @@ class Hostile:
         self.counts[action] += 1
         if action == "SendMessageBatch":
             return self._send(asked, forward)
+        if action == "ChangeMessageVisibilityBatch" and self.faults.hides_nothing:
+            return {"Successful": [{"Id": entry["Id"]} for entry in asked["Entries"]], "Failed": []}
         answer: dict[str, Any] = forward(asked)
         if action == "ReceiveMessage":
             found = answer.get("Messages", [])
@@ -130,6 +136,12 @@ def _handler_of(hostile: Hostile) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if hostile.faults.is_down:
                 hostile.counts["turned away"] += 1
+                self.close_connection = True
+                self.connection.close()
+                return
+            if (until := hostile.faults.kept_until) is not None:
+                hostile.counts["kept"] += 1
+                until.wait(60)
                 self.close_connection = True
                 self.connection.close()
                 return

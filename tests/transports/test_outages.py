@@ -1,12 +1,14 @@
 """SQS away, slow to take, or refusing: jobs wait in PostgreSQL and run when it is back."""
 
+import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import asyncpg
 import pytest
 
-from forge import Forge, JobContext
+from forge import Forge, JobContext, Worker
 from forge.core.event import Event, WorkerNotice
 from forge.store import outbox
 from forge.store.database import Database
@@ -60,6 +62,22 @@ async def test_an_outage_is_said_once_in_a_while_and_kills_nobody(
     assert {notice.level for notice in said} == {"warning"}
     assert len(said) <= hostile.counts["turned away"] + 2
     hostile.faults.is_down = False
+
+
+async def test_a_worker_that_is_stopped_while_sqs_does_not_answer_ends_in_order(
+    app: Forge, hostile: Hostile
+) -> None:
+    worker = Worker(app)
+    working = asyncio.create_task(worker.run())
+    await worker.started.wait()
+    hostile.faults.kept_until = end = threading.Event()
+    await until(lambda: hostile.counts["kept"], 20, "it waits for messages")
+
+    worker.drain()
+    await asyncio.wait_for(worker.messages.receiver.stopped.wait(), 20)
+    end.set()
+
+    await asyncio.wait_for(working, 30)
 
 
 async def test_what_sqs_refuses_of_a_batch_is_sent_again_and_nothing_else(

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
@@ -102,7 +103,8 @@ class Receiver:
                 pause = min(pause * 2, LONGEST_PAUSE)
         if self._polls:
             await asyncio.wait(self._polls)
-            await self._take_arrived()
+            with suppress(ForgeError):  # what is not given back is shown again in its time
+                await self._take_arrived()
 
     async def _round(self) -> None:
         """Ask the queues for as much as there is room for, and take what arrives."""
