@@ -50,7 +50,8 @@ async def database_url(server: Cluster, template: str) -> AsyncIterator[str]:
     """A fresh, migrated database."""
     name = f"test_{uuid4().hex[:12]}"
     admin = await asyncpg.connect(server.url("postgres"))
-    await admin.execute(f"create database {name} template {template}")
+    # By files, not by the log: the template is at rest, and it takes a third of the time.
+    await admin.execute(f"create database {name} template {template} strategy file_copy")
     yield server.url(name)
     await admin.execute(f"drop database {name} with (force)")
     await admin.close()
