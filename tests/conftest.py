@@ -12,7 +12,7 @@ import pytest
 from forge.store.database import Database
 from forge.store.embedded import Binaries, Cluster
 from tests.skips import judged
-from tests.template import template_database
+from tests.template import empty_database, template_database
 
 # fsync guards against the loss of power, which no test causes.
 SETTINGS = {
@@ -55,6 +55,13 @@ async def database_url(server: Cluster, template: str) -> AsyncIterator[str]:
     yield server.url(name)
     await admin.execute(f"drop database {name} with (force)")
     await admin.close()
+
+
+@pytest.fixture
+def empty_url(server: Cluster) -> Iterator[str]:
+    """A database without any of Forge's tables."""
+    with empty_database(server) as url:
+        yield url
 
 
 @pytest.fixture

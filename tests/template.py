@@ -1,8 +1,12 @@
-"""The migrated database that every test's own is a copy of."""
+"""Databases for tests: the migrated one that most copy, and empty ones."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import uuid4
 
 import asyncpg
+import psycopg
 
 from forge.store.database import Database
 from forge.store.embedded import Cluster
@@ -12,8 +16,19 @@ NAME = "forge_template"
 
 
 def template_database(server: Cluster) -> str:
+    """Make the migrated database, and return its name."""
     asyncio.run(_make(server))
     return NAME
+
+
+@contextmanager
+def empty_database(server: Cluster) -> Iterator[str]:
+    """The address of a database without Forge's tables, for the time of the block."""
+    name = f"empty_{uuid4().hex[:12]}"
+    with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
+        admin.execute(f"create database {name}".encode())
+        yield server.url(name)
+        admin.execute(f"drop database {name} with (force)".encode())
 
 
 async def _make(server: Cluster) -> None:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -17,6 +16,7 @@ from examples.firm.review import DLQ, discard_leftovers
 
 from forge.store.embedded import Cluster
 from tests.examples.firms import Firms, at_work, firms, make_app, work
+from tests.template import empty_database
 
 __all__ = ["at_work", "firms", "make_app", "work"]
 
@@ -170,17 +170,14 @@ async def test_what_an_interrupted_run_left_is_closed(at_work: Firms, letter: An
 @pytest.fixture(scope="module")
 def ran(server: Cluster) -> Iterator[tuple[str, str]]:
     """What the command prints, the second time on one database, and that database."""
-    name = f"firm_{uuid4().hex[:12]}"
-    with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
-        admin.execute(f"create database {name}".encode())
-        env = os.environ | {"FORGE_DATABASE_URL": server.url(name)}
+    with empty_database(server) as url:
+        env = os.environ | {"FORGE_DATABASE_URL": url}
         for _ in range(2):
             done = subprocess.run(
                 COMMAND, cwd=CHECKOUT, env=env, capture_output=True, text=True, timeout=110
             )
             assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
-        yield done.stdout, server.url(name)
-        admin.execute(f"drop database {name} with (force)".encode())
+        yield done.stdout, url
 
 
 def test_without_a_terminal_the_command_ends_by_itself_and_tells_the_truth(

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -16,6 +15,7 @@ from examples.images.samples import samples
 from PIL import Image
 
 from forge.store.embedded import Cluster
+from tests.template import empty_database
 
 CHECKOUT = Path(__file__).parents[2]
 GOOD = 3
@@ -24,17 +24,14 @@ GOOD = 3
 @pytest.fixture(scope="module")
 def ran(server: Cluster) -> Iterator[tuple[str, str]]:
     """What the command prints, and the database that it used."""
-    name = f"images_{uuid4().hex[:12]}"
-    with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
-        admin.execute(f"create database {name}".encode())
+    with empty_database(server) as url:
         command = [sys.executable, "-m", "examples.images"]
-        env = os.environ | {"FORGE_DATABASE_URL": server.url(name)}
+        env = os.environ | {"FORGE_DATABASE_URL": url}
         done = subprocess.run(
             command, cwd=CHECKOUT, env=env, capture_output=True, text=True, timeout=110
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        yield done.stdout, server.url(name)
-        admin.execute(f"drop database {name} with (force)".encode())
+        yield done.stdout, url
 
 
 def test_the_command_shows_what_the_database_says(ran: tuple[str, str]) -> None:

@@ -1,24 +1,15 @@
 """`forge migrate`: an empty database becomes Forge's."""
 
-from collections.abc import Iterator
-from uuid import uuid4
-
-import psycopg
 import pytest
 
-from forge.store.embedded import Cluster
 from forge.store.migrate import all_migrations
 from tests.flow.command import Project
 
 
 @pytest.fixture
-def empty(server: Cluster) -> Iterator[Project]:
+def empty(empty_url: str) -> Project:
     """The example app on a database without tables."""
-    name = f"empty_{uuid4().hex[:12]}"
-    with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
-        admin.execute(f"create database {name}".encode())
-        yield Project(server.url(name))
-        admin.execute(f"drop database {name} with (force)".encode())
+    return Project(empty_url)
 
 
 def test_it_says_what_it_applied_and_then_that_there_is_nothing_to_do(empty: Project) -> None:

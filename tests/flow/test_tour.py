@@ -4,17 +4,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import psutil
 import psycopg
 import pytest
 
-from forge.store.embedded import Cluster
 from tests.faults.kit.process import wait_until
 from tests.flow.command import FORGE
 from tests.flow.terminal import terminal
@@ -24,23 +21,13 @@ TOUR = [sys.executable, str(CHECKOUT / "examples/tour/run.py")]
 IT_STAYS_UP = "The worker stays up until Ctrl-C"
 
 
-@pytest.fixture
-def empty_database(server: Cluster) -> Iterator[str]:
-    """A database in which nobody has run `forge migrate`."""
-    name = f"tour_{uuid4().hex[:12]}"
-    with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
-        admin.execute(f"create database {name}".encode())
-        yield server.url(name)
-        admin.execute(f"drop database {name} with (force)".encode())
-
-
-def test_without_a_terminal_it_ends_by_itself_and_tells_the_truth(empty_database: str) -> None:
-    env = os.environ | {"FORGE_DATABASE_URL": empty_database}
+def test_without_a_terminal_it_ends_by_itself_and_tells_the_truth(empty_url: str) -> None:
+    env = os.environ | {"FORGE_DATABASE_URL": empty_url}
 
     outputs = [_run_to_its_end(env) for _ in range(2)]
 
     for output in outputs:
-        assert _summary(output) == _rows_of(empty_database, _run_id(output))
+        assert _summary(output) == _rows_of(empty_url, _run_id(output))
         assert {row[0]: row[1:4] for row in _summary(output)} == {
             "bake_cake": ("completed", 1, 1),
             "call_flaky_service": ("completed", 1, 3),
@@ -51,8 +38,8 @@ def test_without_a_terminal_it_ends_by_itself_and_tells_the_truth(empty_database
         assert "\x1b" not in output
 
 
-def test_without_a_terminal_it_tells_each_step_on_a_line_of_its_own(empty_database: str) -> None:
-    output = _run_to_its_end(os.environ | {"FORGE_DATABASE_URL": empty_database})
+def test_without_a_terminal_it_tells_each_step_on_a_line_of_its_own(empty_url: str) -> None:
+    output = _run_to_its_end(os.environ | {"FORGE_DATABASE_URL": empty_url})
 
     lines = output.splitlines()
     assert any(re.match(r"bake_cake +\d+% +running +bake layer 2", line) for line in lines)

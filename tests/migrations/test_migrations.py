@@ -1,32 +1,18 @@
 """Migrations: applied once, by whoever comes, and usable as plain SQL."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from uuid import uuid4
 
 import asyncpg
 import pytest
 
 from forge import SchemaMissing
 from forge.store.database import Database
-from forge.store.embedded import Cluster
 from forge.store.migrate import all_migrations, as_sql, migrate
 
 COLUMNS = """
     select table_name, column_name, data_type, column_default, is_nullable
     from information_schema.columns where table_name like 'forge%' order by 1, 2
 """
-
-
-@pytest.fixture
-async def empty_url(server: Cluster) -> AsyncIterator[str]:
-    """A database without any of Forge's tables."""
-    name = f"empty_{uuid4().hex[:12]}"
-    admin = await asyncpg.connect(server.url("postgres"))
-    await admin.execute(f"create database {name}")
-    yield server.url(name)
-    await admin.execute(f"drop database {name} with (force)")
-    await admin.close()
 
 
 async def test_many_who_migrate_at_once_apply_each_migration_once(empty_url: str) -> None:
