@@ -168,7 +168,11 @@ VALUES = st.recursive(
 )
 
 
-@given(VALUES, st.text("abcdefghij0123456789", min_size=8, max_size=40))
+# Of digits alone a number that has nothing to do with it may happen to hold it.
+SECRETS = st.text("abcdefghij0123456789", min_size=8, max_size=40).filter(lambda s: not s.isdigit())
+
+
+@given(VALUES, SECRETS)
 def test_a_secret_of_the_input_is_nowhere_in_what_is_said_about_it(value: Any, secret: str) -> None:
     payload = {"password": secret, "value": value}
 
