@@ -1,5 +1,6 @@
 """The built-in job types: how the outside asks a worker to move a job, since it may not itself."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -7,7 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from forge.core.lifecycle import FINAL, OWNED, Status
-from forge.core.signals import NonRetryable
+from forge.core.signals import NonRetryable, Snooze
 from forge.core.wish import check_moment, check_uuid
 from forge.dead_letters.reprocessing import REPROCESS, reprocess
 from forge.registry import JobDefinition
@@ -143,6 +144,17 @@ def rescheduling(job_id: UUID | str, at: datetime) -> Asked:
     """Return what asks a worker to move a job to another time."""
     moment = check_moment(at, "at").isoformat()
     return REQUESTS[RESCHEDULE], {"job_id": str(check_uuid(job_id)), "at": moment}
+
+
+def canary_of(hears: Callable[[], bool]) -> JobDefinition[Any, Any]:
+    """Return the canary of a worker that answers only while it hears of jobs in every way."""
+
+    async def answer(ctx: "JobContext", input: Canary) -> None:
+        if not hears():
+            raise Snooze("1s")  # for another of its crew, or for later
+        await canary(ctx, input)
+
+    return _definition(CANARY, answer)
 
 
 def canary_for(crew: str) -> JobDefinition[Any, Any]:

@@ -12,7 +12,7 @@ from forge.core.errors import ForgeError
 from forge.core.job import Job
 from forge.core.outcome import Released, settle
 from forge.core.run import Run
-from forge.requests import REQUESTS
+from forge.requests import CANARY, REQUESTS, canary_of
 from forge.store import workers
 from forge.store.database import Database, Pool
 from forge.store.link import Link
@@ -49,7 +49,7 @@ class Worker:
         self.app = app
         self.settings = app.config.worker
         self.events = app.events
-        self.definitions = app.definitions | REQUESTS
+        self.definitions = app.definitions | REQUESTS | {CANARY: canary_of(self._hears)}
         self.registration = registration_of(app)
         self.recurrence: Recurrence | None = None
         self.messages: Messages | None = None
@@ -272,6 +272,9 @@ class Worker:
     def _is_unwritten(self) -> bool:
         runs = 0 if self.recurrence is None else self.recurrence.concluder.unwritten
         return self.acker.unwritten + runs > 0
+
+    def _hears(self) -> bool:
+        return self.messages is None or self.messages.receiver.hears()
 
     def _hint(self) -> None:
         self.claimer.hint()

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import NamedTuple
@@ -74,10 +74,16 @@ class Receiver:
         self._events = events
         self._polls: dict[asyncio.Task[list[Message]], tuple[str, int]] = {}
         self._busy: set[str] = set()
+        # Queues whose last answer was none, or led to no claim since the database did not answer.
+        self._silent: set[str] = set()
         self._turn = 0
         self._changed = asyncio.Event()
         self._claiming = asyncio.Lock()
         self.stopped = asyncio.Event()
+
+    def hears(self) -> bool:
+        """Whether every queue was heard when it was last asked."""
+        return not self._silent
 
     def look_again(self) -> None:
         """There may be room where there was none."""
@@ -131,12 +137,11 @@ class Receiver:
     async def _ask_in_order(self, room: int) -> None:
         """Too few slots for every queue to wait for one: the first that has something gets it."""
         for url in self._urls:
-            if found := await self._queues.receive(url, room, 0):
-                await self._take(found)
+            if await self._hear(url, self._queues.receive(url, room, 0)):
                 return
         self._turn = (self._turn + 1) % len(self._urls)
-        wait = min(self._patience.wait, SHORT_WAIT)
-        await self._take(await self._queues.receive(self._urls[self._turn], room, wait))
+        url, wait = self._urls[self._turn], min(self._patience.wait, SHORT_WAIT)
+        await self._hear(url, self._queues.receive(url, room, wait))
 
     def _ask_all(self, room: int) -> None:
         asked = Counter(url for url, _ in self._polls.values())
@@ -157,13 +162,23 @@ class Receiver:
         for poll in [poll for poll in self._polls if poll.done()]:
             url, most = self._polls.pop(poll)
             try:
-                found = poll.result()
-                (self._busy.add if len(found) == most else self._busy.discard)(url)
-                await self._take(found)
+                is_full = await self._hear(url, poll) == most
+                (self._busy.add if is_full else self._busy.discard)(url)
             except ForgeError as error:
                 failure = error
         if failure is not None:
             raise failure
+
+    async def _hear(self, url: str, poll: Awaitable[list[Message]]) -> int:
+        """Take what a queue has to say; return how many messages that was."""
+        try:
+            found = await poll
+            await self._take(found)
+        except ForgeError:
+            self._silent.add(url)
+            raise
+        self._silent.discard(url)
+        return len(found)
 
     async def _take(self, found: Sequence[Message]) -> None:
         """Claim the jobs that these messages name, or give them back where nothing is claimed."""
