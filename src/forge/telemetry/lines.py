@@ -46,7 +46,9 @@ class LineHandler(logging.StreamHandler[TextIO]):
     def _write_lines(self) -> None:
         self.acquire()
         try:
-            lines, self._lines = self._lines, []
+            # The list stays the same one: the loop may add to it while another thread is here.
+            lines = self._lines[:]
+            del self._lines[: len(lines)]
             if lines:
                 self.stream.write("".join(lines))
         except (OSError, ValueError):
