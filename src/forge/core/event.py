@@ -25,6 +25,20 @@ class AttemptStopped(NamedTuple):
     seconds: float
 
 
+class AttemptLost(NamedTuple):
+    """An attempt ended with its worker, which cannot tell; whoever took its job back does.
+
+    `seconds` are from its start until it was missed.
+    """
+
+    id: UUID
+    type: str
+    attempt: int
+    tenant_id: int | None
+    correlation_id: UUID | None
+    seconds: float
+
+
 class AttemptRefused(NamedTuple):
     """The database refused a write of an attempt that had lost its job."""
 
@@ -68,6 +82,7 @@ class ExternalCall(NamedTuple):
 
 Event = (
     AttemptEnded
+    | AttemptLost
     | AttemptStopped
     | AttemptRefused
     | ExternalCall

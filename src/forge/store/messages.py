@@ -1,7 +1,7 @@
 """What is asked about jobs that messages name."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from forge.core.job import Job
@@ -23,6 +23,13 @@ class Standing(NamedTuple):
     owner_lives: bool
 
 
+class Reclaimed(Job):
+    """A job whose former owner died while it ran it."""
+
+    # For how many seconds that one had run it when it was found dead.
+    ran_for: float
+
+
 def claim(
     job_ids: Sequence[UUID],
     worker: Registration,
@@ -41,7 +48,16 @@ def standing(job_ids: Sequence[UUID], dead_after: float) -> Statement[dict[UUID,
 
 
 def _jobs(found: Rows) -> list[Job]:
-    return [Job._make(row) for row in found]
+    return [_job(*row) for row in found]
+
+
+def _job(*fields: Any) -> Job:
+    *known, ran_for = fields
+    if ran_for is None:
+        return Job._make(known)
+    job = Reclaimed._make(known)
+    job.ran_for = ran_for
+    return job
 
 
 def _standings(found: Rows) -> dict[UUID, Standing]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from forge.core.event import (
     AttemptEnded,
+    AttemptLost,
     AttemptRefused,
     AttemptStopped,
     Event,
@@ -59,6 +60,9 @@ class LogListener:
             case AttemptStopped(job, seconds):
                 fields = _fields(job, seconds, "stopped", _NOT_ITS_OWN, None)
                 logger.warning("%s %s stopped: %s", job.type, job.id, _NOT_ITS_OWN, extra=fields)
+            case AttemptLost():
+                fields = _fields(event, event.seconds, "lost", _DIED, Status.RETRY)
+                logger.warning("%s %s lost: %s", event.type, event.id, _DIED, extra=fields)
             case AttemptRefused(job_id, lease, act):
                 late = "its %s of %s (lease %d) came too late and changed nothing"
                 logger.warning(late, act, job_id, lease, extra={"job_id": job_id, "lease": lease})
@@ -100,6 +104,7 @@ LONGEST_ERROR = 500
 LONGEST_SAID = 4000
 TEXT_FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 _NOT_ITS_OWN = "its job was cancelled, or is another's by now"
+_DIED = "the worker died while it ran this job"
 _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _PHRASES = {
     "completed": "completed in",
@@ -139,7 +144,7 @@ def _next_try(ack: Ack) -> str:
 
 
 def _fields(
-    job: Job, seconds: float, outcome: str, error: str | None, status: Status | None
+    job: Job | AttemptLost, seconds: float, outcome: str, error: str | None, status: Status | None
 ) -> dict[str, Any]:
     return {
         "job_id": job.id,

@@ -13,11 +13,13 @@ from uuid import UUID
 from forge.config import WorkerConfig
 from forge.core.clock import DatabaseClock
 from forge.core.errors import ForgeError, StatementRefused
-from forge.core.event import Events, JobsRescued
+from forge.core.event import AttemptLost, Events, JobsRescued
+from forge.core.lifecycle import Status
 from forge.store import jobs, schedules, workers
 from forge.store.database import Database
 from forge.store.link import Link
 from forge.store.notify import WAKE, send, worker_channel
+from forge.store.statement import Row
 from forge.store.waiting import within
 from forge.store.workers import Beat, Registration
 
@@ -189,6 +191,9 @@ async def rescue(
         if found:
             ids = tuple(row["id"] for row in found)
             events.emit(JobsRescued(ids, tuple({row["worker_id"] for row in found})))
+            for row in found:
+                if row["was"] == Status.RUNNING:
+                    events.emit(_lost(row))
             await link.run(send(WAKE))
         return len(found)
 
@@ -200,3 +205,14 @@ async def rescue(
         for job_id in await link.run(jobs.owned_by(owners)):
             with suppress(StatementRefused):
                 await take_back([job_id])
+
+
+def _lost(row: Row) -> AttemptLost:
+    return AttemptLost(
+        row["id"],
+        row["job_type"],
+        row["attempt"],
+        row["tenant_id"],
+        row["correlation_id"],
+        row["seconds"],
+    )

@@ -3,7 +3,7 @@
 -- $1 the owners, $2 only these jobs (null: all), $3 seconds without a heartbeat after which an
 -- owner counts as dead, $4 seconds without a sign of life of the job where its owner is unknown,
 -- $5 how many at most.
--- Returns the rescued jobs.
+-- Returns the rescued jobs, and which of their attempts were lost after how many seconds.
 with lost as materialized (
     select ctid as place, status
     from forge_jobs as job
@@ -33,4 +33,6 @@ with lost as materialized (
     where was = 'running'
     on conflict do nothing
 )
-select id, lease, job_type, worker_id, was from rescued;
+select id, lease, job_type, worker_id, was, attempts + 1 as attempt, tenant_id, correlation_id,
+       extract(epoch from now() - started_at)::float8 as seconds
+from rescued;

@@ -4,7 +4,8 @@
 -- $1 ids, $2 the worker, $3 its incarnation, $4 its job types, $5 its queues (null: all),
 -- $6 its capabilities, $7 seconds of silence after which an owner is dead (null: this worker has not
 -- been heard of long enough itself to judge), $8 the locked_timeout, for owners that nobody knows.
--- Returns the jobs that are this worker's now, as jobs/claim_across does.
+-- Returns the jobs that are this worker's now, as jobs/claim_across does, and last for how many
+-- seconds each had been running when its owner was found dead.
 with named as materialized (
     select ctid as place, status, lease, attempts, tenant_id, worker_id, started_at, id
     from forge_jobs as job
@@ -41,5 +42,7 @@ with named as materialized (
 )
 select id, lease, input, attempts, max_attempts, date_part('epoch', scheduled_at), crashes, lone_crashes, timeout,
     expires_at < now() as expired, tenant_id, correlation_id, auth, checkpoint, traceparent,
-    category, job_type, queue, worker_capability, priority
+    category, job_type, queue, worker_capability, priority,
+    (select extract(epoch from now() - named.started_at)::float8
+     from named where named.id = claimed.id and named.status = 'running') as ran_for
 from claimed;

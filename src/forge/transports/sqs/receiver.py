@@ -11,10 +11,11 @@ from uuid import UUID
 
 from forge.core.claims import Claims
 from forge.core.errors import ForgeError
-from forge.core.event import Events
+from forge.core.event import AttemptLost, Events
 from forge.core.job import Job
 from forge.store import messages
 from forge.store.link import Link
+from forge.store.messages import Reclaimed
 from forge.store.waiting import within
 from forge.store.workers import Registration
 from forge.transports.sqs.judgement import Delete, judge
@@ -225,6 +226,8 @@ class Receiver:
             taken = []
         for job in taken:
             self._keeper.keep(named.pop(job.id), job.id, job.lease)
+            if isinstance(job, Reclaimed):
+                self._events.emit(_lost(job))
             self._desk.start(job)
         claims.end(claim)
         self._desk.told([job.id for job in taken])
@@ -241,3 +244,9 @@ class Receiver:
                 self._keeper.delete([message])
             elif verdict.seconds is not None:
                 await self._queues.hide([message], verdict.seconds)
+
+
+def _lost(job: Reclaimed) -> AttemptLost:
+    return AttemptLost(
+        job.id, job.type, job.attempt, job.tenant_id, job.correlation_id, job.ran_for
+    )
