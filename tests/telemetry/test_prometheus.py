@@ -45,7 +45,8 @@ def test_the_alerts_fire_when_they_should_and_not_otherwise() -> None:
 
 
 def test_rules_and_dashboard_ask_for_metrics_that_there_are() -> None:
-    asked = {name for text in (RULES.read_text(), *expressions()) for name in names_in(text)}
+    texts = (RULES.read_text(), *expressions(), *variables())
+    asked = {name for text in texts for name in names_in(text)}
     known = known_names()
 
     unknown = {name for name in asked if name not in known and SUFFIX.sub("", name) not in known}
@@ -195,6 +196,12 @@ def panel_queries() -> list[str]:
 def expressions() -> list[str]:
     panels = json.loads(DASHBOARD.read_text())["panels"]
     return [target["expr"] for panel in panels for target in panel.get("targets", ())]
+
+
+def variables() -> list[str]:
+    """Return what the dashboard asks for to fill its menus."""
+    menus = json.loads(DASHBOARD.read_text())["templating"]["list"]
+    return [menu["query"] for menu in menus if menu["type"] == "query"]
 
 
 def names_in(text: str) -> set[str]:
