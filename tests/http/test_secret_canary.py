@@ -218,7 +218,9 @@ def _shown_by_commands(project: Project, log_format: str) -> dict[str, str]:
             value = json.dumps(INPUT | {"way": way})
             ((job_id,),) = project.rows("select forge_dispatch('leak', %s)", value)
             project.wait_for_status(str(job_id), "dead_letter")
-        wait_until(lambda: worker.output().count("dead_letter") >= len(ERRORS), 30, "it is logged")
+        wait_until(
+            lambda: worker.output().count("became a dead letter") >= len(ERRORS), 30, "it is logged"
+        )
         watched = project.forge(
             "dispatch", "leak", json.dumps(INPUT | {"way": "value"}), "--watch", "--json"
         )
