@@ -132,6 +132,10 @@ def test_a_secret_is_found_however_it_is_quoted(secret: str) -> None:
     assert redact_text(said, known).count(REDACTED) == 4
 
 
+def test_a_known_secret_after_its_name_is_taken_out_once() -> None:
+    assert redact_text("token=swordfish, again", {"swordfish"}) == f"token={REDACTED}, again"
+
+
 def test_what_a_type_allows_is_shown() -> None:
     value = {"page_token": "a-12345", "items": [{"token": "b-12345"}], "token": "c-12345"}
     allowed = ["pageToken", "$.items[*].token"]

@@ -188,4 +188,4 @@ def _parts(text: str) -> Iterator[str]:
 _SCHEME = re.compile(r"(?i)(?:bearer|basic|token|digest)\s+(\S{5,})")
 _WORDS = re.compile(r"(\s+)")
 _NAME = re.compile(r"\b(?P<name>[A-Za-z_][\w.-]{1,60})[\"'\\]*\s*(?:=>|[:=])\s*(?:Bearer |Basic )?")
-_VALUE = re.compile(r"\\?\"[^\"]+\"|\\?'[^']+'|[^\s\"'&,;}\])]+")
+_VALUE = re.compile(re.escape(REDACTED) + r"|\\?\"[^\"]+\"|\\?'[^']+'|[^\s\"'&,;}\])]+")
