@@ -7,16 +7,19 @@ from forge.store.link import Observer
 from forge.store.statement import Statement, name_of
 from forge.telemetry.metrics import ApiMetrics, WorkerMetrics
 
-# Statements whose files lie elsewhere than under the name of their table.
-NO_TABLE = frozenset({"bench", "doctor", "ledger", "notify", "savepoint", "transaction", "other"})
+# Statements whose files lie elsewhere than under the name of their table, and those without one.
+TABLES = {"audit": "forge_audit_events", "ledger": "forge_migrations", "messages": "forge_jobs"}
+NO_TABLE = frozenset(
+    {"bench", "doctor", "notify", "other", "roles", "savepoint", "tenant", "transaction"}
+)
 
 
 def of_api(metrics: ApiMetrics) -> Observer:
     """Return what feeds the server's metrics: the verb is the operation, the noun the table."""
 
     def observe(statement: Statement[object], seconds: float, error: ForgeError | None) -> None:
-        table, _, operation = name_of(statement).partition("/")
-        labels = (operation or table, table if table in NO_TABLE else f"forge_{table}")
+        noun, _, verb = name_of(statement).partition("/")
+        labels = (verb or noun, table_of(noun))
         metrics.db_query_duration_seconds.labelled(*labels).observe(seconds)
         if error is not None:
             metrics.db_query_error_total.labelled(*labels, code_of(error)).add()
@@ -36,6 +39,11 @@ def of_worker(metrics: WorkerMetrics) -> Observer:
                 metrics.db_query_errors_total.labelled(name, type_of(error)).add()
 
     return observe
+
+
+def table_of(noun: str) -> str:
+    """Return the table that the statements of a folder are about, or the folder where none is."""
+    return noun if noun in NO_TABLE else TABLES.get(noun, f"forge_{noun}")
 
 
 def code_of(error: ForgeError) -> str:
