@@ -14,14 +14,15 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from forge import Forge, JobContext
+from forge import ActionContext, Forge, JobContext, MutationContext
 from forge.core.trace_context import TraceContext, read_traceparent
-from forge.telemetry.trace_source import set_source
+from forge.telemetry.trace_source import set_source, traceparent_for
 from forge.telemetry.traces import trace
 from tests.flow.engine.conftest import Work
 from tests.http.conftest import MakeToken
 
 SENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+OWN = "00-4bf92f3577b34da6a3ce929d0e0e4736-1111111111111111-01"
 exporter = InMemorySpanExporter()
 
 
@@ -89,6 +90,27 @@ async def test_an_attempt_that_fails_is_an_error_in_its_trace(app: Forge, work: 
     assert [event.name for event in attempt.events] == ["exception"]
 
 
+async def test_an_error_in_a_trace_tells_no_secret(app: Forge, work: Work) -> None:
+    trace(app)
+
+    @app.job(max_attempts=1, dead_letter=False)
+    async def log_in(ctx: JobContext, input: dict[str, Any]) -> None:
+        raise ValueError(f"{input['password']} is wrong; sent api_key=k-998877 with it")
+
+    await work(app)
+    handle = await app.dispatch(log_in, {"password": "swordfish-and-more"})
+    async for _ in handle.updates():
+        pass
+
+    attempt = named(exporter)["process log_in"]
+    ((_, told),) = [(event.name, dict(event.attributes or {})) for event in attempt.events]
+    assert told["exception.type"] == "ValueError"
+    assert told["exception.message"] == "[redacted] is wrong; sent api_key=[redacted] with it"
+    assert "in log_in" in str(told["exception.stacktrace"])
+    assert "swordfish" not in attempt.to_json()
+    assert "k-998877" not in attempt.to_json()
+
+
 async def test_a_trace_passes_through_without_anybody_tracing_here(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, work: Work
 ) -> None:
@@ -111,6 +133,65 @@ async def test_a_trace_passes_through_without_anybody_tracing_here(
         for answer in (plain, keyed, broken)
     ]
     assert outputs == [SENT, SENT, None]
+
+
+async def test_a_trace_passes_through_mutations_and_actions(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any
+) -> None:
+    @app.job
+    async def greet(ctx: JobContext) -> None: ...
+
+    @app.mutation
+    async def mutate(ctx: MutationContext) -> None:
+        await ctx.dispatch_job(greet)
+
+    @app.action
+    async def act(ctx: ActionContext) -> None:
+        await ctx.dispatch_job("greet")
+        await ctx.dispatch_job("greet", traceparent=OWN)
+
+    headers = token("user") | {"traceparent": SENT}
+    for path in ("mutations/mutate", "actions/act"):
+        answer = await http.post(f"/_api/{path}", json={}, headers=headers)
+        assert answer.status_code == 200, answer.text
+
+    carried = await psql.fetch("select traceparent from forge_jobs order by id")
+    assert [row["traceparent"] for row in carried] == [SENT, SENT, OWN]
+
+
+@pytest.mark.parametrize("path", ["jobs/greet/dispatch", "mutations/mutate"])
+async def test_the_dispatch_of_a_request_is_of_its_callers_trace(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any, path: str
+) -> None:
+    trace(app)
+
+    @app.job
+    async def greet(ctx: JobContext) -> None: ...
+
+    @app.mutation
+    async def mutate(ctx: MutationContext) -> None:
+        await ctx.dispatch_job(greet)
+
+    await http.post(f"/_api/{path}", json={}, headers=token("user") | {"traceparent": SENT})
+
+    dispatch = named(exporter)["dispatch greet"]
+    carried = await psql.fetchval("select traceparent from forge_jobs")
+    assert f"{dispatch.context.trace_id:032x}" in SENT
+    assert read_traceparent(carried).span_id == f"{dispatch.context.span_id:016x}"  # type: ignore[union-attr]
+
+
+async def test_where_no_span_is_at_hand_the_one_that_was_sent_is_the_dispatchs_parent(
+    app: Forge,
+) -> None:
+    trace(app)
+
+    carried = read_traceparent(traceparent_for("greet", SENT))
+
+    dispatch = named(exporter)["dispatch greet"]
+    assert f"{parent_of(dispatch):016x}" == "00f067aa0ba902b7"
+    assert carried == TraceContext(
+        "4bf92f3577b34da6a3ce929d0e0e4736", f"{dispatch.context.span_id:016x}"
+    )
 
 
 async def test_many_jobs_of_one_dispatch_share_its_trace(app: Forge, work: Work, psql: Any) -> None:

@@ -8,6 +8,7 @@ from forge.core.errors import InvalidValue
 from forge.core.signals import Rejected
 from forge.core.wish import Options, check_tenant, parse_uuid
 from forge.handle import JobHandle
+from forge.telemetry.trace_source import traceparent_for
 
 if TYPE_CHECKING:
     import httpx
@@ -24,6 +25,8 @@ class Who(NamedTuple):
     auth: Auth | None = None
     tenant_id: int | None = None
     correlation_id: UUID | None = None
+    # The W3C trace context that came with the call.
+    traceparent: str | None = None
 
     @classmethod
     def of(
@@ -66,9 +69,9 @@ class CallContext:
         """The id that ties the call and its jobs to other things, if it has one."""
         return self._who.correlation_id
 
-    def _on_behalf(self, options: Options) -> Options:
+    def _on_behalf(self, job: "JobDefinition[Any, Any] | str", options: Options) -> Options:
         """Return the options with who calls in them; nobody dispatches for another's tenant."""
-        auth, tenant_id, correlation_id = self._who
+        auth, tenant_id, correlation_id, sent = self._who
         asked = options.get("tenant_id", tenant_id)
         if tenant_id is not None and asked != tenant_id:
             raise Rejected(
@@ -83,6 +86,10 @@ class CallContext:
             told["auth"] = auth
         if correlation_id is not None:
             told["correlation_id"] = correlation_id
+        if "traceparent" not in options:
+            name = job if isinstance(job, str) else job.name
+            if (trace := traceparent_for(name, sent)) is not None:
+                told["traceparent"] = trace
         return {**told, **options}
 
 
@@ -109,7 +116,7 @@ class MutationContext(CallContext):
         **options: "Unpack[Options]",
     ) -> JobHandle:
         """Ask for one call of a job, which exists if and only if the mutation commits."""
-        told = self._on_behalf(options)
+        told = self._on_behalf(job, options)
         made = await self._app._one_on(self._conn, job, input, told, False)
         self.dispatched += made.is_new
         return JobHandle(self._app, made.id, deduplicated=not made.is_new)
@@ -144,4 +151,4 @@ class ActionContext(CallContext):
         **options: "Unpack[Options]",
     ) -> JobHandle:
         """Ask for one call of a job, at once and for good."""
-        return await self._app.dispatch(job, input, **self._on_behalf(options))
+        return await self._app.dispatch(job, input, **self._on_behalf(job, options))

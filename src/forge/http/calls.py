@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
+from forge.app import Forge
 from forge.calls.context import Who
 from forge.calls.definition import CallDefinition
 from forge.calls.run import Answer, run
@@ -21,6 +22,7 @@ from forge.http.described import problems
 from forge.http.json_route import read
 from forge.http.problem import Problem
 from forge.http.rejection import Rejection
+from forge.http.tracing import sent_with
 
 Correlation = Annotated[
     UUID | None, Header(description="Ties the call and the jobs that it dispatches together.")
@@ -47,7 +49,7 @@ async def call_mutation(
     """Run a mutation in one transaction; a caller that goes away before its end undoes it."""
     definition = _find(caller, "mutation", name)
     given = await _given(request, caller, definition)
-    called = _call(caller, definition, given, x_correlation_id)
+    called = _call(caller.app, definition, given, _who(request, caller, x_correlation_id))
     return _told(await _while_connected(request, called))
 
 
@@ -58,7 +60,8 @@ async def call_action(
     """Run an action; it goes on to its end though its caller goes away."""
     definition = _find(caller, "action", name)
     given = await _given(request, caller, definition)
-    return _told(await _call(caller, definition, given, x_correlation_id))
+    who = _who(request, caller, x_correlation_id)
+    return _told(await _call(caller.app, definition, given, who))
 
 
 def _find(caller: Caller, kind: str, name: str) -> CallDefinition[Any, Any]:
@@ -80,15 +83,16 @@ async def _given(
     return definition.arguments.of_json(body, limit=caller.app.config.payload.max_input)
 
 
-async def _call(
-    caller: Caller,
-    definition: CallDefinition[Any, Any],
-    given: dict[str, Any],
-    correlation_id: UUID | None,
-) -> Answer:
+def _who(request: Request, caller: Caller, correlation_id: UUID | None) -> Who:
     who = Who.of(caller.identity.as_auth(), caller.tenant_id, correlation_id)
+    return who._replace(traceparent=sent_with(request))
+
+
+async def _call(
+    app: Forge, definition: CallDefinition[Any, Any], given: dict[str, Any], who: Who
+) -> Answer:
     try:
-        return await run(caller.app, definition, given, who)
+        return await run(app, definition, given, who)
     except Rejected as error:
         raise Rejection(error) from error
     except TimedOut as error:

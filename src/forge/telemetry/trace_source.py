@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from forge.core.wish import Options
 
-# Given the type of a job that is dispatched, says its `traceparent`. Tracing is the process's, not
-# an app's: there is one tracer provider.
-Source = Callable[[str], str | None]
+# Given the type of a job that is dispatched and the trace that whoever asks for it sent along, says
+# the job's `traceparent`. Tracing is the process's, not an app's: there is one tracer provider.
+Source = Callable[[str, str | None], str | None]
 _sources: list[Source] = []
 
 
@@ -15,13 +15,14 @@ def set_source(source: Source | None) -> None:
     _sources[:] = [] if source is None else [source]
 
 
-def current_traceparent(job_type: str) -> str | None:
-    return _sources[0](job_type) if _sources else None
+def traceparent_for(job_type: str, sent: str | None = None) -> str | None:
+    """Return what a job carries along: of this process where it is traced, else what was sent."""
+    return _sources[0](job_type, sent) if _sources else sent
 
 
 def traced(job_type: str, options: Options) -> Options:
     """Add the trace that a dispatch belongs to, unless the caller names one."""
     if not _sources or "traceparent" in options:
         return options
-    found = _sources[0](job_type)
+    found = traceparent_for(job_type)
     return options if found is None else {**options, "traceparent": found}

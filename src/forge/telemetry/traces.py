@@ -4,6 +4,9 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from forge.core.errors import ConfigError
+from forge.core.outcome import Failure
+from forge.core.payload import decode
+from forge.core.redact import redact_text, secrets_in
 from forge.core.signals import Snooze
 from forge.core.trace_context import TraceContext, read_traceparent
 from forge.telemetry.trace_source import set_source
@@ -22,7 +25,7 @@ def trace(app: Any, *, links: bool = False) -> None:
     that is linked to that one, which suits jobs that run long after.
     """
     tracer = _tracer()
-    set_source(lambda job_type: _dispatching(tracer, job_type))
+    set_source(lambda job_type, sent: _dispatching(tracer, job_type, sent))
 
     async def in_span(ctx: Any, call_next: Callable[[], Awaitable[Any]]) -> Any:
         from opentelemetry.trace import Link, SpanKind
@@ -38,23 +41,31 @@ def trace(app: Any, *, links: bool = False) -> None:
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
-            return await _told(span, call_next)
+            try:
+                return await call_next()
+            except Snooze:
+                span.set_attribute("forge.outcome", "snoozed")
+                raise
+            except BaseException as error:
+                _record(span, app.classifier.failure(error), secrets_in(decode(ctx._job.input)))
+                raise
 
     app.middleware(in_span)
 
 
-async def _told(span: "Span", call_next: Callable[[], Awaitable[Any]]) -> Any:
+def _record(span: "Span", failure: Failure, known: set[str]) -> None:
+    """Say what an attempt failed of, without the secrets that its error may quote."""
     from opentelemetry.trace import Status, StatusCode
 
-    try:
-        return await call_next()
-    except Snooze:
-        span.set_attribute("forge.outcome", "snoozed")
-        raise
-    except BaseException as error:
-        span.record_exception(error)
-        span.set_status(Status(StatusCode.ERROR, type(error).__name__))
-        raise
+    span.add_event(
+        "exception",
+        {
+            "exception.type": failure.exception,
+            "exception.message": redact_text(failure.message, known),
+            "exception.stacktrace": redact_text(failure.trace, known),
+        },
+    )
+    span.set_status(Status(StatusCode.ERROR, failure.exception))
 
 
 def _tracer() -> "Tracer":
@@ -67,12 +78,18 @@ def _tracer() -> "Tracer":
     return opentelemetry.get_tracer(NAME)
 
 
-def _dispatching(tracer: "Tracer", job_type: str) -> str | None:
-    """Make the span of a dispatch, and return what its job carries along."""
-    from opentelemetry.trace import SpanKind
+def _dispatching(tracer: "Tracer", job_type: str, sent: str | None) -> str | None:
+    """Make the span of a dispatch, and return what its job carries along.
 
+    It is a child of the span at hand; where there is none, since nothing traces requests here, of
+    the one that was sent along.
+    """
+    from opentelemetry.trace import SpanKind, get_current_span
+
+    is_traced = get_current_span().get_span_context().is_valid
     with tracer.start_as_current_span(
         f"dispatch {job_type}",
+        context=None if is_traced or sent is None else _parent(_remote(sent)),
         kind=SpanKind.PRODUCER,
         attributes={"messaging.system": "forge", "messaging.destination.name": job_type},
     ) as span:
