@@ -110,7 +110,9 @@ class Schedules:
         """Make the rows of what runs by the clock; one that somebody disabled stays so."""
         for definition in self._app.schedule_definitions.values():
             if definition.plants_itself:
-                await verbs.ensure(ask, _planted(definition))
+                await verbs.ensure(
+                    ask, Wish(Name(definition.name), None, {}, definition, is_planted=True)
+                )
 
     async def carry_out(self, verb: Verb[T], conn: Any, tenant: int | None = None) -> T:
         """Do something in a transaction, and tell the workers to look.
@@ -150,14 +152,3 @@ def listing(
     most = max(1, min(limit, MOST_LISTED))
     page = schedules.listed(text, enabled, check_tenant(tenant), before, most)
     return lambda ask: verbs.listed(ask, page)
-
-
-def _planted(definition: ScheduleDefinition[Any]) -> Wish:
-    rule, defaults = definition.rule, definition.defaults
-    options: Options = {"cron": rule.cron or "", "tz": rule.tz, "missed": rule.missed}
-    options["priority"] = defaults.priority
-    if rule.jitter is not None:
-        options["jitter"] = rule.jitter
-    if defaults.worker_capability is not None:
-        options["worker_capability"] = defaults.worker_capability
-    return Wish(Name(definition.name), None, options, definition, enables=False)

@@ -20,6 +20,8 @@ from forge.store.statement import Statement
 T = TypeVar("T")
 LONGEST_KEY = 255
 CAPABILITY = "worker_capability"
+# What `@cron` says of its row; the timeout it says at each run.
+PLANTED = ["rule", "missed", "jitter", "priority", CAPABILITY]
 
 
 class Ask(Protocol):
@@ -67,8 +69,9 @@ class Wish(NamedTuple):
     payload: Any
     options: Options
     definition: ScheduleDefinition[Any] | None
-    # Whether it is enabled should it be disabled.
-    enables: bool = True
+    # Whether its definition says it all: what stands there changes the row, and what does not
+    # stand there any more goes from it; but a row that somebody disabled stays so.
+    is_planted: bool = False
 
 
 async def ensure(ask: Ask, wish: Wish) -> ScheduleRecord:
@@ -173,13 +176,15 @@ def _wanted(wish: Wish, rule: Rule, first: datetime | None, tick: datetime | Non
         priority=parse_priority(options.get("priority", default.priority)),
         worker_capability=None if capability is None else check_name(capability, what=CAPABILITY),
         timeout=None if timeout is None else parse_duration(timeout, what="timeout"),
-        enables=wish.enables,
+        enables=not wish.is_planted,
         given=_given(wish),
     )
 
 
 def _given(wish: Wish) -> list[str]:
     """Name what was asked for, and so changes a schedule that is there."""
+    if wish.is_planted:
+        return PLANTED
     given = [*wish.options, *([] if wish.payload is None else ["payload"])]
     return [*given, "rule"] if {"every", "cron"} & wish.options.keys() else given
 

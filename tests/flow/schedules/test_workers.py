@@ -155,6 +155,29 @@ async def test_a_cron_that_was_disabled_stays_so_and_one_that_was_changed_is_pla
     assert row.next_run_at - planned == HOUR
 
 
+async def test_what_the_code_no_longer_says_of_a_cron_goes_from_its_row(
+    make_app: MakeApp, work: Work
+) -> None:
+    before, after = make_app(capabilities=["gpu"]), make_app()
+
+    @before.cron("0 3 1 1 *", jitter="5m", missed="skip", priority="high", worker_capability="gpu")
+    async def nightly(ctx: ScheduleContext) -> None: ...
+
+    await work(before)
+    old = await before.schedules.get("nightly")
+
+    @after.cron("0 3 1 1 *", type="nightly")
+    async def nightly_for_all(ctx: ScheduleContext) -> None: ...
+
+    await work(after)
+    new = await after.schedules.get("nightly")
+
+    assert (old.jitter, old.worker_capability) == (timedelta(minutes=5), "gpu")
+    assert (new.jitter, new.worker_capability) == (None, None)
+    assert (new.missed, new.priority) == ("once", 50)
+    assert (new.id, new.next_run_at) == (old.id, old.next_run_at)
+
+
 async def test_draining_lets_runs_end_and_release_gives_them_back(
     make_app: MakeApp, becomes: Until, app: Forge
 ) -> None:
