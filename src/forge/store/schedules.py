@@ -175,4 +175,4 @@ def _records(found: Rows) -> list[ScheduleRecord]:
 
 
 def _is_any(found: Rows) -> bool:
-    return bool(found) and next(iter(dict(found[0]).values()), True) is not False
+    return bool(found) and list(dict(found[0]).values()) != [False]
