@@ -29,8 +29,9 @@ MOST_LISTED = 1000
 class Schedules:
     """The verbs of schedules: each returns the row, and takes `conn=` for your transaction."""
 
-    def __init__(self, app: "Forge") -> None:
+    def __init__(self, app: "Forge", wake_later: Callable[[], None] | None = None) -> None:
         self._app = app
+        self._wake_later = wake_later
 
     async def ensure(
         self,
@@ -46,8 +47,10 @@ class Schedules:
 
         A new one runs at `next_run_at`, by its clock, or at once. One that is there keeps its time.
         """
-        verb = ensuring(self._app, named(type, key, tenant_id), payload, options)
-        return await self.carry_out(verb, conn)
+        name = named(type, key, tenant_id)
+        given = cast(Options, {key: value for key, value in options.items() if value is not None})
+        wish = Wish(name, payload, given, self._app.schedule_definitions.get(name.type))
+        return await self.carry_out(lambda ask: verbs.ensure(ask, wish), conn)
 
     async def enable(
         self, type: Type, key: str = "", *, tenant_id: int | None = None, conn: Any = None
@@ -104,7 +107,10 @@ class Schedules:
         conn: Any = None,
     ) -> Records:
         """Return schedules, the newest first; `before` is the id of the last one of a page."""
-        return await self.read(listing(type, enabled, tenant_id, before, limit), conn)
+        text = type.name if isinstance(type, ScheduleDefinition) else type
+        most = max(1, min(limit, MOST_LISTED))
+        page = schedules.listed(text, enabled, check_tenant(tenant_id), before, most)
+        return await self.read(lambda ask: verbs.listed(ask, page), conn)
 
     async def plant(self, ask: Ask) -> None:
         """Make the rows of what runs by the clock; one that somebody disabled stays so."""
@@ -119,11 +125,11 @@ class Schedules:
 
         One of its own shows it a tenant's rows alone, where row security holds.
         """
-        session = await self._app.session()
         if conn is not None:
             done = await verb(partial(run_on, conn))
-            session.wake_later()
+            (self._wake_later or (await self._app.session()).wake_later)()
             return done
+        session = await self._app.session()
         async with (await session.database()).acquire() as own, own.transaction():
             await become_in_transaction(own, tenant)
             done = await verb(partial(run_on, own))
@@ -135,20 +141,3 @@ class Schedules:
         if conn is not None:
             return await verb(partial(run_on, conn))
         return await verb((await (await self._app.session()).database()).run)
-
-
-def ensuring(app: "Forge", name: Name, payload: Any, options: Options) -> Verb[ScheduleRecord]:
-    """Return what ensures a schedule by what this app knows of its type."""
-    given = cast(Options, {key: value for key, value in options.items() if value is not None})
-    wish = Wish(name, payload, given, app.schedule_definitions.get(name.type))
-    return lambda ask: verbs.ensure(ask, wish)
-
-
-def listing(
-    type: Type | None, enabled: bool | None, tenant: int | None, before: UUID | None, limit: int
-) -> Verb[Records]:
-    """Return what lists schedules."""
-    text = type.name if isinstance(type, ScheduleDefinition) else type
-    most = max(1, min(limit, MOST_LISTED))
-    page = schedules.listed(text, enabled, check_tenant(tenant), before, most)
-    return lambda ask: verbs.listed(ask, page)
