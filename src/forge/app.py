@@ -61,20 +61,25 @@ class Forge(Calls, Recurring, Requesting, Measured):
         Calls.__init__(self)
         Recurring.__init__(self)
         Measured.__init__(self)
-        self.config = config or Config.load()
-        self.database_url = database_url or self.config.database.url
         self.definitions: dict[str, JobDefinition[Any, Any]] = {}
         self.middlewares: list[Middleware] = []
         self.classifier = Classifier()
         self.events = Events()
-        limit = self.config.payload.max_input
-        self._catalog = Catalog(self.definitions, limit, Lookout(self.events))
         self._session: Session | None = None
+        self.configure(config or Config.load(), database_url=database_url)
 
     @classmethod
     def from_file(cls, path: str | Path = "forge.toml") -> Self:
         """Make an app with the settings of this file."""
         return cls(Config.load(Path(path)))
+
+    def configure(self, config: Config, *, database_url: str | None = None) -> None:
+        """Take other settings, as tests do with an application's own app, while it is not open."""
+        if self._session is not None:
+            raise InvalidValue("the app is open with the settings it has; close it first")
+        self.config = config
+        self.database_url = database_url or config.database.url
+        self._catalog = Catalog(self.definitions, config.payload.max_input, Lookout(self.events))
 
     def register(self, *definitions: JobDefinition[Any, Any] | CallDefinition[Any, Any]) -> None:
         """Make these jobs, schedules, mutations and actions this app's own."""
@@ -100,9 +105,7 @@ class Forge(Calls, Recurring, Requesting, Measured):
                 "@forge.job(name=…)"
             )
         if definition.name.startswith("forge."):
-            raise InvalidValue(
-                f"{definition.name!r}: names in forge.* are Forge's own; choose another"
-            )
+            raise InvalidValue(f"{definition.name!r}: names in forge.* are Forge's; choose another")
         definition.app = self
         self.definitions[definition.name] = definition
 

@@ -1,6 +1,5 @@
 """The feeds application on a test's database, the site that it reads, and a worker."""
 
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ from examples.feeds.subscriptions import Following, subscribe, unsubscribe
 from examples.feeds.web import web
 from examples.serving import serving
 
-from forge import Config, ScheduleRecord
+from forge import ScheduleRecord
+from tests.examples.settings import on_database
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import FAST, Work, make_app, work
+from tests.flow.engine.conftest import Work, make_app, work
 
 __all__ = ["make_app", "work"]
 
@@ -100,14 +100,10 @@ async def reader(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Reader]:  # fmt: skip
     """The application itself, on the test's database; a minute lasts a minute."""
-    monkeypatch.setattr(app, "database_url", database_url)
-    monkeypatch.setattr(app, "config", Config(worker=FAST))
-    monkeypatch.setattr(app.events, "listeners", [])
     await psql.execute(SCHEMA.read_text())
-    async with serving(web) as address:
-        monkeypatch.setitem(os.environ, "FEEDS_PUBLIC_URL", address)
+    async with on_database(app, database_url), serving(web) as address:
+        monkeypatch.setenv("FEEDS_PUBLIC_URL", address)
         yield Reader(site, psql)
-    await app.close()
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from examples.firm.local_provider import Provider
 from examples.firm.people import ACCOUNTANTS, LAWYERS, tokens
 from examples.serving import serving
 
-from forge import Config
 from forge.http import create_app
-from tests.flow.engine.conftest import FAST, Work, make_app, work
+from tests.examples.settings import on_database
+from tests.flow.engine.conftest import Work, make_app, work
 
 __all__ = ["make_app", "work"]
 
@@ -48,17 +48,13 @@ class Firms:
 
 
 @pytest.fixture
-async def firms(
-    database_url: str, psql: "asyncpg.Connection[Any]", monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Firms]:
+async def firms(database_url: str, psql: "asyncpg.Connection[Any]") -> AsyncIterator[Firms]:
     """The application itself on the test's database, its API on a port of this machine."""
     auth = {"secret": 32 * "s", "tokens": tokens()}
-    monkeypatch.setattr(app, "database_url", database_url)
-    monkeypatch.setattr(app, "config", Config(worker=FAST, auth=auth))
-    monkeypatch.setattr(app.events, "listeners", [])
     await psql.execute(SCHEMA.read_text())
     provider = Provider()
     async with (
+        on_database(app, database_url, auth=auth),
         serving(provider.asgi) as provider.address,
         serving(create_app(app)) as address,
         httpx.AsyncClient(base_url=address, timeout=30) as http,
@@ -66,7 +62,6 @@ async def firms(
         made = Firms(Desks.at(http), provider, psql)
         await made.connect_mailboxes()
         yield made
-    await app.close()
 
 
 @pytest.fixture

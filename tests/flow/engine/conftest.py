@@ -70,6 +70,7 @@ async def work(make_app: MakeApp) -> AsyncIterator[Work]:
     for worker, task in running:
         worker.drain()
         await asyncio.wait_for(task, 30)
+        worker.events.listeners.remove(note)
     assert errors == []
 
 
