@@ -1,22 +1,18 @@
 """The queue against a model of it: any order of verbs, on the real database."""
 
-import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
-    RuleBasedStateMachine,
     consumes,
     initialize,
     invariant,
     multiple,
     rule,
-    run_state_machine_as_test,
 )
 
 from forge.core.job import Job
@@ -24,10 +20,9 @@ from forge.core.lifecycle import OWNED, WAITING, Status
 from forge.core.outcome import Completion, Failure, Policy, Raised, Released, Snoozed, settle
 from forge.core.wish import TypeDefaults, make_wish
 from forge.store import jobs
-from forge.store.database import Database
 from forge.store.ids import new_id
-from forge.store.statement import Statement
 from forge.store.workers import Registration
+from tests.property.machine import DatabaseMachine, run_machine
 from tests.store.placing import claim, registered
 
 PRIORITIES = (0, 25, 50, 75, 100)
@@ -50,17 +45,15 @@ class Modelled:
     owner: UUID | None = None
 
 
-class QueueMachine(RuleBasedStateMachine):
+class QueueMachine(DatabaseMachine):
     """Drives the database and the model together, and compares them after every step."""
 
-    runner: asyncio.Runner
-    database: Database
     attempts = Bundle("attempts")
 
     @initialize()
     def begin(self) -> None:
         self.model: dict[UUID, Modelled] = {}
-        self._execute("truncate forge_jobs, forge_attempts, forge_dead_letters, forge_workers")
+        self._fetch("truncate forge_jobs, forge_attempts, forge_dead_letters, forge_workers")
         self.workers = [self._await(registered(self.database)) for _ in range(2)]
 
     @rule(priority=st.sampled_from(PRIORITIES), due_in=st.sampled_from([0, 0, 2, 5]))
@@ -110,7 +103,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert not isinstance(ack, Completion)
         known = self._moved(job, self._settle(ack), {Status.RUNNING}, ack.status)
         if known is not None and ack.status is Status.RETRY:
-            self._execute(POSTPONE, job.id)
+            self._fetch(POSTPONE, job.id)
             known.due_in = 1
 
     @rule(job=consumes(attempts), hours=st.integers(1, 3))
@@ -151,7 +144,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(hours=st.integers(1, 3))
     def time_passes(self, hours: int) -> None:
-        self._execute(SHIFT, hours)
+        self._fetch(SHIFT, hours)
         for known in self.model.values():
             known.due_in -= hours
 
@@ -184,29 +177,6 @@ class QueueMachine(RuleBasedStateMachine):
     def _settle(self, ack: Any) -> list[UUID]:
         return self._run(jobs.settle([ack]))
 
-    def _run(self, statement: Statement[Any]) -> Any:
-        return self._await(self.database.run(statement))
-
-    def _execute(self, sql: str, *args: Any) -> None:
-        self._fetch(sql, *args)
-
-    def _fetch(self, sql: str, *args: Any) -> Any:
-        return self._run(Statement(sql, args, list))
-
-    def _await(self, work: Any) -> Any:
-        return self.runner.run(work)
-
 
 def test_any_order_of_verbs_leaves_the_database_as_the_model_says(database_url: str) -> None:
-    with asyncio.Runner() as runner:
-        QueueMachine.runner, QueueMachine.database = runner, Database(database_url)
-        run_state_machine_as_test(
-            QueueMachine,
-            settings=settings(
-                max_examples=150,
-                stateful_step_count=40,
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
-        runner.run(QueueMachine.database.close())
+    run_machine(QueueMachine, database_url, examples=150)

@@ -1,22 +1,18 @@
 """Schedules against a model of them: any order of verbs, on the real database."""
 
-import asyncio
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
-    RuleBasedStateMachine,
     consumes,
     initialize,
     invariant,
     multiple,
     rule,
-    run_state_machine_as_test,
 )
 
 from forge.core.lanes import BEGINNING
@@ -25,9 +21,8 @@ from forge.core.run import Run, conclude, write_next
 from forge.schedules import verbs
 from forge.schedules.verbs import Name, Wish
 from forge.store import schedules
-from forge.store.database import Database
 from forge.store.jobs import Place
-from forge.store.statement import Statement
+from tests.property.machine import DatabaseMachine, run_machine
 from tests.store.placing import registered
 
 KEYS = ("a", "b", "c")
@@ -79,11 +74,9 @@ class Modelled:
             self.due_in = due_in
 
 
-class ScheduleMachine(RuleBasedStateMachine):
+class ScheduleMachine(DatabaseMachine):
     """Drives the database and the model together, and compares them after every step."""
 
-    runner: asyncio.Runner
-    database: Database
     runs = Bundle("runs")
 
     @initialize()
@@ -232,15 +225,6 @@ class ScheduleMachine(RuleBasedStateMachine):
         known = self.model[run.schedule.key]
         return known.running and known.lease == run.lease
 
-    def _run(self, statement: Statement[Any]) -> Any:
-        return self._await(self.database.run(statement))
-
-    def _fetch(self, sql: str, *args: Any) -> Any:
-        return self._run(Statement(sql, args, list))
-
-    def _await(self, work: Any) -> Any:
-        return self.runner.run(work)
-
 
 def _due(run: Run, at: datetime) -> Run:
     moved = Run._make(run)
@@ -249,15 +233,4 @@ def _due(run: Run, at: datetime) -> Run:
 
 
 def test_any_order_of_verbs_leaves_the_schedules_as_the_model_says(database_url: str) -> None:
-    with asyncio.Runner() as runner:
-        ScheduleMachine.runner, ScheduleMachine.database = runner, Database(database_url)
-        run_state_machine_as_test(
-            ScheduleMachine,
-            settings=settings(
-                max_examples=100,
-                stateful_step_count=40,
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
-        runner.run(ScheduleMachine.database.close())
+    run_machine(ScheduleMachine, database_url, examples=100)
