@@ -1,6 +1,7 @@
 """The tables of the reference say what the code says, no more and no less."""
 
 import inspect
+import json
 import re
 from dataclasses import fields
 from types import SimpleNamespace
@@ -192,6 +193,18 @@ def test_every_column_of_a_schedule_stands_there() -> None:
     told = {name for row in table("schedules.md", "column") for name in names(row[0])}
 
     assert told == {field.name for field in fields(forge.ScheduleRecord)}
+
+
+def test_the_routes_of_schedules_stand_on_their_page() -> None:
+    known = json.loads((REFERENCE / "openapi.json").read_text())["paths"]
+    served = {
+        f"{method.upper()} {path}"
+        for path, methods in known.items()
+        for method in methods
+        if path.startswith("/_api/schedules")
+    }
+
+    assert {row[0].strip("`") for row in table("schedules.md", "route")} == served
 
 
 def test_the_clock_changes_are_those_that_are_tested() -> None:
