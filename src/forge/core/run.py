@@ -23,7 +23,7 @@ from forge.core.outcome import (
 )
 from forge.core.payload import decode, encode
 from forge.core.retry import Retry, retry_delay
-from forge.core.schedule import Rule, following_tick, is_missed, jittered
+from forge.core.schedule import Rule, following_tick, is_missed, is_moment, jittered
 from forge.core.schedule_record import ScheduleRecord
 
 # No queue has this name: it tells the lanes of schedules from those of jobs.
@@ -140,9 +140,8 @@ def write_next(value: object) -> str | None:
         return None
     if isinstance(value, timedelta) and timedelta(0) <= value <= LONGEST:
         return encode({"after": value.total_seconds()})
-    is_moment = isinstance(value, datetime) and value.utcoffset() is not None
-    if is_moment and 1970 <= value.year <= 9000:  # type: ignore[attr-defined]
-        return encode({"at": value.isoformat()})  # type: ignore[attr-defined]
+    if is_moment(value):
+        return encode({"at": value.isoformat()})
     raise InvalidValue(
         f"a schedule's handler returned {value!r}; return a datetime with a time zone, a timedelta "
         "of zero or more, or None for the schedule's own rule"

@@ -8,7 +8,7 @@ from uuid import UUID
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue, UnknownSchedule
 from forge.core.payload import encode
-from forge.core.schedule import Rule, first_tick, jittered, make_rule
+from forge.core.schedule import Rule, first_tick, is_moment, jittered, make_rule
 from forge.core.schedule_record import ScheduleRecord, schedule_name
 from forge.core.wish import TypeDefaults, check_name, check_tenant, parse_priority
 from forge.schedules.definition import ScheduleDefinition
@@ -197,12 +197,9 @@ def _payload(wish: Wish) -> str:
 
 
 def _moment(value: object) -> datetime | None:
-    if value is None:
-        return None
-    is_moment = isinstance(value, datetime) and value.utcoffset() is not None
-    if not is_moment or not 1970 <= value.year <= 9000:  # type: ignore[attr-defined]
-        raise InvalidValue(
-            f"next_run_at must be a datetime with a time zone, not {value!r}; use "
-            "datetime.now(timezone.utc) + timedelta(…)"
-        )
-    return value  # type: ignore[return-value]
+    if value is None or is_moment(value):
+        return value
+    raise InvalidValue(
+        f"next_run_at must be a datetime with a time zone, not {value!r}; use "
+        "datetime.now(timezone.utc) + timedelta(…)"
+    )
