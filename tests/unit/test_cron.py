@@ -63,6 +63,56 @@ def test_what_comes_every_hour_goes_on_through_every_change(
     assert {later - earlier for earlier, later in pairwise(ticks)} == {timedelta(minutes=minutes)}
 
 
+@pytest.mark.parametrize(
+    ("expression", "spring", "autumn"),
+    [
+        (
+            "0 * * * *",
+            ["03-29 01:00+0100", "03-29 03:00+0200", "03-29 04:00+0200"],
+            ["10-25 01:00+0200", "10-25 02:00+0200", "10-25 02:00+0100"],
+        ),
+        (
+            "30 */2 * * *",
+            ["03-29 04:30+0200", "03-29 06:30+0200", "03-29 08:30+0200"],
+            ["10-25 02:30+0200", "10-25 02:30+0100", "10-25 04:30+0100"],
+        ),
+        (
+            "*/30 2 * * *",
+            ["03-30 02:00+0200", "03-30 02:30+0200", "03-31 02:00+0200"],
+            ["10-25 02:00+0200", "10-25 02:30+0200", "10-25 02:00+0100"],
+        ),
+    ],
+)
+def test_with_a_star_the_hands_of_the_clock_are_taken_at_their_word(
+    expression: str, spring: list[str], autumn: list[str]
+) -> None:
+    nights = [datetime(2026, 3, 29, 0, 40), datetime(2026, 10, 25, 0, 40)]
+
+    seen = [shown(expression, PARIS, n.replace(tzinfo=ZoneInfo(PARIS)), 3) for n in nights]
+
+    assert seen == [spring, autumn]
+
+
+@pytest.mark.parametrize(
+    ("expression", "days"),
+    [
+        ("0 0 L * *", ["01-31", "02-28"]),
+        ("0 0 LW * *", ["01-30", "02-27"]),
+        ("0 0 * * 5L", ["01-30", "02-27"]),
+        ("0 0 * * 5#3", ["01-16", "02-20"]),
+        ("0 0 * FEB MON-FRI", ["02-02", "02-03"]),
+        ("0 0 13 * 5", ["01-02", "01-09", "01-13"]),
+        ("0 0 */10 * 5", ["05-01", "07-31"]),
+    ],
+)
+def test_days_are_understood_as_the_page_says(expression: str, days: list[str]) -> None:
+    new_year = datetime(2026, 1, 1, tzinfo=UTC)
+
+    seen = shown(expression, "UTC", new_year, len(days))
+
+    assert [day[:5] for day in seen] == days
+
+
 def test_with_seconds_the_hands_of_the_clock_are_taken_at_their_word() -> None:
     spring = datetime(2026, 3, 28, 12, tzinfo=ZoneInfo(PARIS))
     autumn = datetime(2026, 10, 24, 12, tzinfo=ZoneInfo(PARIS))
