@@ -146,23 +146,6 @@ async def test_run_now_leaves_the_next_tick_in_its_place(
     assert (row.next_run_at, row.tick_at) == (LATER, None)
 
 
-async def test_no_row_is_ever_made_by_running(
-    app: Forge, work: Work, becomes: Until, psql: "asyncpg.Connection[Any]"
-) -> None:
-    @app.schedule("tick", every="5ms")
-    async def tick(ctx: ScheduleContext) -> None:
-        if ctx.schedule.lease % 3 == 0:
-            raise ValueError("every third")
-
-    await app.schedules.ensure("tick", missed="all")
-    await work(app)
-    row = await becomes("tick", lambda row: row.lease >= 3 and row.last_run_at)
-    for table in ("forge_jobs", "forge_attempts", "forge_dead_letters", "forge_outbox"):
-        assert await psql.fetchval(f"select count(*) from {table}") == 0
-    assert await psql.fetchval("select count(*) from forge_schedules") == 1
-    assert len(row.recent_runs) <= 20
-
-
 async def test_runs_are_told_of_like_attempts(app: Forge, work: Work, becomes: Until) -> None:
     told: list[Event] = []
     app.events.listeners.append(told.append)
