@@ -1,12 +1,13 @@
 -- Enable or disable a schedule. Its time stays: it runs then, or at once if that has passed.
--- A run that goes on is left alone. $1 the schedule, $2 whether it is enabled, $3 only if it is
+-- A run that goes on is left alone, and plans the next one. $1 the schedule, $2 whether it is enabled, $3 only if it is
 -- this tenant's (null: anyone's).
 update forge_schedules
 set enabled = $2,
     -- what came while it was disabled was not missed
-    next_run_at = case when $2 and not enabled and missed <> 'once'
+    next_run_at = case when $2 and not enabled and missed <> 'once' and running_since is null
                        then greatest(next_run_at, now()) else next_run_at end,
-    tick_at = case when $2 and not enabled and missed <> 'once' then null else tick_at end,
+    tick_at = case when $2 and not enabled and missed <> 'once' and running_since is null
+                   then null else tick_at end,
     updated_at = now()
 where id = $1 and ($3::bigint is null or tenant_id = $3)
 returning *;

@@ -18,7 +18,7 @@ set enabled = known.enabled or $16,
                     is distinct from (excluded.every, excluded.cron, excluded.tz)
         then excluded.next_run_at
         -- what came while it was disabled was not missed
-        when not known.enabled and $16 and known.missed <> 'once'
+        when not known.enabled and $16 and known.missed <> 'once' and known.running_since is null
         then greatest(known.next_run_at, now())
         else known.next_run_at end,
     tick_at = case
@@ -27,7 +27,8 @@ set enabled = known.enabled or $16,
                 and (known.every, known.cron, known.tz)
                     is distinct from (excluded.every, excluded.cron, excluded.tz)
         then excluded.tick_at
-        when not known.enabled and $16 and known.missed <> 'once' then null
+        when not known.enabled and $16 and known.missed <> 'once' and known.running_since is null
+        then null
         else known.tick_at end,
     every = case when 'rule' = any ($17) then excluded.every else known.every end,
     cron = case when 'rule' = any ($17) then excluded.cron else known.cron end,
