@@ -1,15 +1,16 @@
 """WebSub: hubs that push what is new to us, as long as they are asked to from time to time."""
 
 import os
-import secrets
 from typing import Any
 
 import httpx
 
 LEASE_SECONDS = 10 * 24 * 3600
 # Feeds that somebody reads, whose hub has promised nothing yet or only for another day.
+# Each has a secret of its own: no hub can sign what another one would push.
 EXPIRING = """
-    update feeds set websub_secret = coalesce(websub_secret, $1 || id)
+    update feeds
+    set websub_secret = coalesce(websub_secret, gen_random_uuid()::text || gen_random_uuid())
     where hub_url is not null
       and (websub_expires_at is null or websub_expires_at < now() + interval '24 hours')
       and exists (select 1 from subscriptions
@@ -24,7 +25,7 @@ async def renew(db: Any, http: httpx.AsyncClient) -> tuple[int, list[str]]:
     The promise itself comes later, to the callback: see web.py.
     """
     refused = []
-    due = await db.fetch(EXPIRING, secrets.token_urlsafe(32))
+    due = await db.fetch(EXPIRING)
     for feed in due:
         try:
             answer = await http.post(feed["hub_url"], data=_wish(feed), timeout=20)

@@ -8,6 +8,7 @@ import pytest
 from examples.feeds.app import app
 from examples.feeds.documents import Document
 from examples.feeds.local_site import Site
+from examples.feeds.websub import renew
 
 from forge import ScheduleRecord
 from tests.examples.feed_reader import (
@@ -72,6 +73,21 @@ async def test_a_feed_that_names_a_hub_is_subscribed_to_there_at_once(
     left = feed["websub_expires_at"] - datetime.now(UTC)
     assert 10 * DAY - left < timedelta(minutes=1)
     assert len(feed["websub_secret"]) > 32
+
+
+async def test_no_hub_can_tell_the_secret_of_another(
+    reader: Reader, site: Site, psql: "asyncpg.Connection[object]"
+) -> None:
+    names = (BLOG, "other.atom")
+    for name in names:
+        await reader.subscribe(name)
+    await psql.execute("update feeds set topic_url = url, hub_url = $1", f"{site.address}/hub")
+
+    async with httpx.AsyncClient() as http:
+        assert await renew(psql, http) == (2, [])
+
+    one, other = [(await reader.feed(name))["websub_secret"] for name in names]
+    assert one[:8] != other[:8]
 
 
 async def test_what_the_hub_pushes_is_fetched_at_once(
