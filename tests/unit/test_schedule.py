@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.core.outcome import Returned
-from forge.core.schedule import Rule, following_tick, jittered, make_rule, next_runs
-from tests.unit.schedule_rows import HOUR, MINUTE, T0, ended, record
+from forge.core.schedule import Rule, following_tick, jittered, make_rule
+from tests.unit.schedule_rows import HOUR, MINUTE, T0, ended
 
 moments = st.datetimes(datetime(2025, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC))
 spans = st.timedeltas(timedelta(milliseconds=1), timedelta(days=2))
@@ -87,22 +87,6 @@ def test_jitter_never_moves_the_beat() -> None:
     assert second.next_at is not None
     assert second.tick_at is not None
     assert second.tick_at <= second.next_at <= second.tick_at + 30 * MINUTE
-
-
-def test_the_next_runs_can_be_foretold() -> None:
-    hourly = record(every=HOUR).next_runs(T0 - MINUTE, 3)
-    by_hand = record(every=HOUR, next_run_at=T0, tick_at=T0 + MINUTE).next_runs(T0, 3)
-    overdue = record(every=HOUR).next_runs(T0 + 2.5 * HOUR, 3)
-    catching_up = record(every=HOUR, missed="all").next_runs(T0 + 2.5 * HOUR, 3)
-
-    assert hourly == [T0, T0 + HOUR, T0 + 2 * HOUR]
-    assert by_hand == [T0, T0 + MINUTE, T0 + MINUTE + HOUR]
-    assert overdue == [T0, T0 + 3 * HOUR, T0 + 4 * HOUR]
-    assert catching_up == [T0, T0 + HOUR, T0 + 2 * HOUR]
-    assert record().next_runs(T0) == [T0]
-    assert record(enabled=False, every=HOUR).next_runs(T0) == []
-    assert record(next_run_at=None).next_runs(T0) == []
-    assert len(next_runs(Rule(HOUR), "", T0, T0, T0, 5)) == 5
 
 
 def test_a_rule_is_checked_as_it_is_written() -> None:

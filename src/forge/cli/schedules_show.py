@@ -57,9 +57,15 @@ def _print(view: "View") -> None:
     for moment in view.next_runs:
         click.echo(text(moment))
     if not view.next_runs:
-        click.echo("none: it is disabled" if not view.record.enabled else "none is planned")
+        click.echo(_why_none(view))
     if view.record.recent_runs:
         click.secho("\nlast runs", bold=True)
     for run in view.record.recent_runs:
         why = f": {text(run['error'])}" if "error" in run else ""
         click.echo(f"{run['started_at'][:19].replace('T', ' ')}  {run['outcome']}{why}")
+
+
+def _why_none(view: "View") -> str:
+    if not view.record.enabled:
+        return "none: it is disabled"
+    return "as its run will say" if view.state == "running" else "none is planned"

@@ -7,7 +7,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from forge.core.payload import decode
-from forge.core.schedule import Missed, Rule, next_runs
+from forge.core.schedule import Missed, Rule, following_tick, jittered, next_runs
 
 JSON_COLUMNS = ("payload", "recent_runs", "checkpoint")
 
@@ -67,8 +67,14 @@ class ScheduleRecord:
         """Foretell its next runs; none while it is disabled or nothing is planned."""
         if not self.enabled or self.next_run_at is None:
             return []
-        tick = self.tick_at or self.next_run_at
-        return next_runs(self.rule, self.name, self.next_run_at, tick, now, count)
+        planned, tick = self.next_run_at, self.tick_at or self.next_run_at
+        if self.running_since is not None and planned <= self.running_since:
+            # That is the time of the run that goes on, unless it was moved meanwhile.
+            following = following_tick(self.rule, tick, self.running_since, now)
+            if following is None:
+                return []
+            planned, tick = jittered(self.rule, self.name, following), following
+        return next_runs(self.rule, self.name, planned, tick, now, count)
 
 
 def schedule_name(type: str, key: str, tenant: int | None) -> str:
