@@ -3,6 +3,7 @@
 import asyncio
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 
@@ -226,7 +227,31 @@ async def test_a_run_that_its_worker_does_not_know_of_is_given_back(
         worker.registration.id,
     )
     worker.claims.lost_any = True
-    worker.reconciler.interval = 0.1
 
     row = await becomes("slow", lambda row: row.running_since is None)
     assert row.lease == 2
+
+
+async def test_a_run_that_is_anothers_by_now_is_stopped(
+    app: Forge, work: Work, psql: "asyncpg.Connection[Any]"
+) -> None:
+    began, stopped = asyncio.Event(), asyncio.Event()
+
+    @app.schedule("slow")
+    async def slow(ctx: ScheduleContext) -> timedelta:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            if ctx.cancelled:
+                stopped.set()
+        return HOUR
+
+    await app.schedules.ensure("slow")
+    await work(app)
+    await asyncio.wait_for(began.wait(), 10)
+    await psql.execute("update forge_schedules set lease = lease + 1, worker_id = $1", uuid4())
+
+    await asyncio.wait_for(stopped.wait(), 20)
+    row = await app.schedules.get("slow")
+    assert (row.lease, row.running_since is not None, row.recent_runs) == (2, True, [])
