@@ -46,6 +46,7 @@ async def show() -> None:
     from examples.feeds.app import app
 
     say("Starting PostgreSQL, a site with feeds, the web server and a worker …")
+    say(f"A minute lasts {os.environ['FEEDS_MINUTE']} here, so that you see hours pass.")
     site = Site(told=say)
     async with app, serving(site.asgi) as site.address, running(app) as db:
         await show_all(db, site)
