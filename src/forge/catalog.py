@@ -4,8 +4,9 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from forge.core.errors import UnknownJobType
+from forge.core.errors import InvalidValue, UnknownJobType
 from forge.core.schema import input_check
+from forge.core.wish import check_name
 from forge.job_type import JobType
 from forge.lookout import Lookout
 from forge.registry import JobDefinition
@@ -36,6 +37,11 @@ class Catalog:
             raise job.not_a_job()
         if isinstance(job, JobDefinition):
             return JobType(job.defaults, job, self._limit, None, self._lookout)
+        if not isinstance(job, str):
+            raise InvalidValue(
+                f"dispatch takes a job or its name, not {type(job).__name__}; make it a job with "
+                "@app.job"
+            )
         if (definition := self._definitions.get(job)) is not None:
             return JobType(definition.defaults, definition, self._limit, None, self._lookout)
         if job.startswith("forge."):
@@ -43,7 +49,7 @@ class Catalog:
         known, until = self._known.get(job, (None, 0.0))
         if known is not None and time.monotonic() < until:
             return known
-        return self._remember(job, await ask(job_types.get(job)))
+        return self._remember(job, await ask(job_types.get(check_name(job, what="job"))))
 
     def _remember(self, name: str, found: KnownType | None) -> JobType:
         if found is None:

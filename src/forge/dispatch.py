@@ -92,6 +92,12 @@ async def many_on(conn: Any, kind: JobType, values: Iterable[Any], options: Opti
             "one idempotency_key cannot stand for many jobs; declare the job "
             '@forge.job(idempotent="input.…") so that each gets its own'
         )
+    # Text and dicts can be gone through as well, letter by letter and key by key.
+    if isinstance(values, str | bytes | dict) or not isinstance(values, Iterable):
+        raise InvalidValue(
+            f"dispatch_many takes a list or a generator of inputs, not {type(values).__name__}; "
+            "write [input]"
+        )
     if not is_keyed(kind.defaults, None):
         return await copy_on(conn, bulk(kind, values, options))
     count = 0

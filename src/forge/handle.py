@@ -1,13 +1,13 @@
 """What dispatch returns: a job to wait for, follow or cancel."""
 
 from collections.abc import AsyncGenerator
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from forge.core.errors import JobFailed
 from forge.core.lifecycle import Status
 from forge.core.record import JobRecord
+from forge.watch import Timeout
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -33,7 +33,7 @@ class JobHandle:
         async for record in watcher.follow(self.id):
             yield record
 
-    async def result(self, timeout: float | timedelta | None = None) -> Any:
+    async def result(self, timeout: Timeout = None) -> Any:
         """Wait until the job is final and return its output, or raise JobFailed."""
         watcher = await self._app.watcher()
         record = await watcher.final(self.id, timeout)

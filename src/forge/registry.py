@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from pydantic import ValidationError
 
 from forge.core.duration import parse_duration
-from forge.core.errors import InvalidValue, NotRegistered
+from forge.core.errors import InvalidPayload, InvalidValue, NotRegistered
 from forge.core.key import check_idempotent
 from forge.core.payload import HARD_LIMIT, decode, encode
 from forge.core.retry import Retry, check_max_attempts
@@ -89,6 +89,7 @@ class JobDefinition(Generic[In, Out]):
         )
         self.takes_input, self.input_type, self.output_type = _signature(handler, self.name)
         self.input_adapter = adapter_of(self.input_type, self.name)
+        self._takes_dict = self.input_type in (dict, dict[str, Any])
         self.output_adapter = adapter_of(self.output_type, self.name)
         self.__doc__ = handler.__doc__
         self.__name__ = handler.__name__
@@ -112,9 +113,9 @@ class JobDefinition(Generic[In, Out]):
 
     def encode(self, value: Any, *, limit: int = HARD_LIMIT) -> str:
         """Check an input against the handler's own type and write it as JSON."""
-        if self.input_adapter is None:
-            return encode({} if value is None else value, what=self._input, limit=limit)
         value = {} if value is None else value
+        if self.input_adapter is None:
+            return self._checked(encode(value, what=self._input, limit=limit))
         try:
             checked = self.input_adapter.validate_python(value)
         except ValidationError as error:
@@ -130,13 +131,19 @@ class JobDefinition(Generic[In, Out]):
     def decode(self, text: str) -> Any:
         """Read a stored input as the handler wants it."""
         if self.input_adapter is None:
-            return decode(text)
+            return decode(self._checked(text))
         try:
             return self.input_adapter.validate_json(text)
         except ValidationError as error:
             if not (foreign := self._foreign(error)):
                 raise misfit(self._input, error) from None
             return self.decode(encode({k: v for k, v in decode(text).items() if k not in foreign}))
+
+    def _checked(self, text: str) -> str:
+        """Refuse JSON that is not an object where the handler takes a dict of anything."""
+        if self._takes_dict and text[0] != "{":
+            raise InvalidPayload(f"{self._input} must be a dict; write {{'name': …}}")
+        return text
 
     def _foreign(self, error: ValidationError) -> set[str]:
         """Return what a category puts into each payload and the type of the input forbids."""

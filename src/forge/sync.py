@@ -1,7 +1,7 @@
 """The verbs of an app for code without an event loop: scripts, threads, WSGI, Django."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from forge.requests import cancelling, deleting, rescheduling, running_now
 from forge.schedules.sync import SyncSchedules
 from forge.store.borrowed import without_loop
 from forge.store.borrowed.from_loop import FromLoop
+from forge.watch import Timeout
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -147,7 +148,7 @@ class SyncHandle:
         finally:
             thread.wait(followed.aclose())
 
-    def result(self, timeout: float | timedelta | None = None) -> Any:
+    def result(self, timeout: Timeout = None) -> Any:
         """Wait until the job is final and return its output, or raise JobFailed."""
         return self._sync._elsewhere.wait(lambda app: JobHandle(app, self.id).result(timeout))
 

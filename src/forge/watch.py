@@ -5,11 +5,15 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from uuid import UUID
 
+from forge.core.duration import parse_duration
 from forge.core.errors import ResultTimeout
 from forge.core.record import JobRecord
 from forge.hub import Hub
 from forge.store import jobs
 from forge.store.database import Database
+
+# Seconds, or a duration such as "30s"; None waits as long as it takes.
+Timeout = float | timedelta | str | None
 
 
 class Watcher(Hub[JobRecord]):
@@ -28,9 +32,9 @@ class Watcher(Hub[JobRecord]):
                     seen = record
                     yield record
 
-    async def final(self, job_id: UUID, timeout: float | timedelta | None) -> JobRecord:
+    async def final(self, job_id: UUID, timeout: Timeout) -> JobRecord:
         """Wait until the job is final."""
-        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        seconds = _seconds(timeout)
         try:
             async with asyncio.timeout(seconds):
                 async for record in self.follow(job_id):
@@ -42,3 +46,9 @@ class Watcher(Hub[JobRecord]):
                 "check that a worker runs its type (`forge doctor`)"
             ) from None
         raise AssertionError("a job is followed until it is final")
+
+
+def _seconds(timeout: Timeout) -> float | None:
+    if timeout is None or isinstance(timeout, int | float):
+        return timeout
+    return parse_duration(timeout, allow_zero=True).total_seconds()

@@ -6,7 +6,7 @@ from uuid import UUID
 from forge.core.auth import Auth
 from forge.core.errors import InvalidValue
 from forge.core.signals import Rejected
-from forge.core.wish import Options, check_tenant, parse_uuid
+from forge.core.wish import Options, check_dict, check_tenant, parse_uuid
 from forge.handle import JobHandle
 from forge.telemetry.trace_source import traceparent_for
 
@@ -33,7 +33,7 @@ class Who(NamedTuple):
         cls, auth: dict[str, Any] | None, tenant_id: int | None, correlation_id: UUID | str | None
     ) -> "Who":
         """Check who calls; the tenant is that of their auth unless it says none."""
-        who = None if auth is None else Auth(auth)
+        who = None if auth is None else Auth(check_dict(auth, "auth"))
         bound = check_tenant(who.tenant_id) if who is not None else None
         asked = check_tenant(tenant_id)
         if bound is not None and asked not in (None, bound):

@@ -43,6 +43,11 @@ class Calls:
         """Run a mutation or an action here and now, and return what it returns."""
         app = cast("Forge", self)
         definition = self._named(call) if isinstance(call, str) else call
+        if not isinstance(definition, CallDefinition):
+            raise InvalidValue(
+                "app.call takes a mutation or an action, or its name, not "
+                f"{type(call).__name__}; make it one with @app.mutation or @app.action"
+            )
         given = definition.arguments.of_python(input, limit=app.config.payload.max_input)
         answer = await run(app, definition, given, Who.of(auth, tenant_id, correlation_id))
         return answer.value

@@ -111,21 +111,21 @@ def _wish(kind: TypeDefaults, options: Options) -> Wish:
         kind.max_attempts,
         check_name(options.get("queue", kind.queue), what="queue"),
         kind.worker_capability,
-        _moment(options.get("scheduled_at"), "scheduled_at"),
+        parse_moment(options.get("scheduled_at"), "scheduled_at"),
         None if delay is None else parse_duration(delay, what="delay", allow_zero=True),
         None,
         check_tenant(options.get("tenant_id")),
         kind.category,
         parse_uuid(options.get("correlation_id"), "correlation_id"),
         check_name(options.get("payload_version", "1.0"), what="payload_version", longest=32),
-        _json(options.get("auth"), "auth"),
+        _object(options.get("auth"), "auth"),
         _text(options.get("traceparent"), "traceparent"),
-        _moment(options.get("expires_at"), "expires_at"),
+        parse_moment(options.get("expires_at"), "expires_at"),
         parse_uuid(options.get("retry_of"), "retry_of"),
         parse_uuid(options.get("parent_id"), "parent_id"),
         None,
         _tags(options.get("tags")),
-        _json(options.get("meta"), "meta"),
+        _object(options.get("meta"), "meta"),
     )
 
 
@@ -176,6 +176,21 @@ def check_uuid(value: object, what: str = "job_id") -> UUID:
         raise InvalidValue(f"{what} must be a UUID, not {value!r}") from None
 
 
+def check_dict(value: object, what: str) -> dict[str, Any]:
+    """Refuse what is not a dict."""
+    if not isinstance(value, dict):
+        # What it holds is not told: it may be a secret.
+        raise InvalidValue(
+            f"{what} must be a dict such as {{'name': …}}, not {type(value).__name__}"
+        )
+    return value
+
+
+def parse_moment(value: object, what: str) -> datetime | None:
+    """Read a point in time where one is given, or say what is wrong with it."""
+    return None if value is None else check_moment(value, what)
+
+
 def check_moment(value: object, what: str) -> datetime:
     """Refuse what is not a point in time at which something could run."""
     if not isinstance(value, datetime):
@@ -193,12 +208,8 @@ def check_moment(value: object, what: str) -> datetime:
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
-def _moment(value: object, what: str) -> datetime | None:
-    return None if value is None else check_moment(value, what)
-
-
-def _json(value: object, what: str) -> str | None:
-    return None if value is None else encode(value, what=what)
+def _object(value: object, what: str) -> str | None:
+    return None if value is None else encode(check_dict(value, what), what=what)
 
 
 def _text(value: object, what: str) -> str | None:

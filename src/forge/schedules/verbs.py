@@ -8,9 +8,9 @@ from uuid import UUID
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue, UnknownSchedule
 from forge.core.payload import encode
-from forge.core.schedule import Rule, first_tick, is_moment, jittered, make_rule
+from forge.core.schedule import Rule, first_tick, jittered, make_rule
 from forge.core.schedule_record import ScheduleRecord, schedule_name
-from forge.core.wish import TypeDefaults, check_name, check_tenant, parse_priority
+from forge.core.wish import TypeDefaults, check_name, check_tenant, parse_moment, parse_priority
 from forge.schedules.definition import ScheduleDefinition
 from forge.store import schedules
 from forge.store.ids import new_id
@@ -80,7 +80,7 @@ async def ensure(ask: Ask, wish: Wish) -> ScheduleRecord:
         allowed = ", ".join(Options.__annotations__)
         raise InvalidValue(f"ensure has no option {min(unknown)!r}; it takes {allowed}")
     rule = _rule(wish)
-    tick = first = _moment(wish.options.get("next_run_at"))
+    tick = first = parse_moment(wish.options.get("next_run_at"), "next_run_at")
     if first is None and (rule.cron is not None or rule.jitter):
         tick = first_tick(rule, await ask(schedules.now()))
         first = jittered(rule, str(wish.name), tick)
@@ -194,12 +194,3 @@ def _payload(wish: Wish) -> str:
         return wish.definition.encode(wish.payload)
     payload = {} if wish.payload is None else wish.payload
     return encode(payload, what=f"the payload of {wish.name}")
-
-
-def _moment(value: object) -> datetime | None:
-    if value is None or is_moment(value):
-        return value
-    raise InvalidValue(
-        f"next_run_at must be a datetime with a time zone, not {value!r}; use "
-        "datetime.now(timezone.utc) + timedelta(…)"
-    )
