@@ -15,7 +15,7 @@ from forge.calls.definition import CallDefinition
 from forge.calls.verbs import Calls
 from forge.catalog import Catalog
 from forge.classify import Classifier
-from forge.config import Config
+from forge.config import Config, given_or_loaded, given_url
 from forge.core.errors import ForgeError, InvalidValue
 from forge.core.event import Events
 from forge.core.record import JobRecord
@@ -66,7 +66,7 @@ class Forge(Calls, Recurring, Requesting, Measured):
         self.classifier = Classifier()
         self.events = Events()
         self._session: Session | None = None
-        self.configure(config or Config.load(), database_url=database_url)
+        self.configure(given_or_loaded(config), database_url=database_url)
 
     @classmethod
     def from_file(cls, path: str | Path = "forge.toml") -> Self:
@@ -78,7 +78,7 @@ class Forge(Calls, Recurring, Requesting, Measured):
         if self._session is not None:
             raise InvalidValue("the app is open with the settings it has; close it first")
         self.config = config
-        self.database_url = database_url or config.database.url
+        self.database_url = given_url(database_url) or config.database.url
         self._catalog = Catalog(self.definitions, config.payload.max_input, Lookout(self.events))
 
     def register(self, *definitions: JobDefinition[Any, Any] | CallDefinition[Any, Any]) -> None:

@@ -142,6 +142,26 @@ class Config(Section):
         return shown
 
 
+def given_or_loaded(config: Config | None) -> Config:
+    """Return the settings that an app was given, or those of the file and the variables."""
+    if config is None:
+        return Config.load()
+    if not isinstance(config, Config):
+        raise InvalidValue(
+            "Forge takes its settings as a forge.Config; for a database write "
+            "Forge(database_url=…), for a file Forge.from_file(…)"
+        )
+    return config
+
+
+def given_url(url: str | None) -> str | None:
+    """Return the URL that an app was given; an empty one counts as none."""
+    try:
+        return database_url(url) if url else None
+    except InvalidValue as error:
+        raise InvalidValue(f"database_url {error}") from None
+
+
 def _written(value: Any) -> Any:
     match value:
         case dict():

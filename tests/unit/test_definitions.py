@@ -116,3 +116,15 @@ def test_a_function_that_is_not_decorated_cannot_be_registered() -> None:
     with pytest.raises(InvalidValue, match="decorate it first"):
         app.register(good)  # type: ignore[arg-type]
     assert app.definitions == {}
+
+
+@pytest.mark.parametrize("config", ["postgresql://localhost/shop", {"worker": {}}])
+def test_an_app_is_told_what_its_settings_are(config: Any) -> None:
+    with pytest.raises(InvalidValue, match=r"write Forge\(database_url=…\)"):
+        Forge(config)
+
+
+@pytest.mark.parametrize("url", ["localhost:5432/shop", "mysql://localhost/shop", 5432])
+def test_an_app_is_told_how_to_write_its_database(url: Any) -> None:
+    with pytest.raises(InvalidValue, match="database_url must be a URL such as postgresql://user"):
+        Forge(Config(), database_url=url)
