@@ -55,3 +55,7 @@ def _open(path: Path) -> int:
             f"{path} belongs to another user. "
             f"Run as that user, or move {path.parent} away to begin with an empty database."
         ) from error
+    except OSError as error:
+        raise ServerNotStarted(
+            f"Cannot open {path}: {error.strerror}. Move {path.parent} away and try again."
+        ) from error
