@@ -161,6 +161,13 @@ def test_one_id_for_several_processes_is_refused(project: Project) -> None:
     assert "remove it" in ended.stderr
 
 
+def test_an_option_that_makes_no_sense_is_named_as_the_setting_that_it_is(project: Project) -> None:
+    ended = project.forge("worker", "shop:app", "--queue", "")
+
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("forge: [worker] queues must be a list of names, such as")
+
+
 def living(project: Project, count: int) -> set[int]:
     wait_until(lambda: len(pids(project)) == count, 30, f"{count} workers live")
     return pids(project)

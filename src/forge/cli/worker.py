@@ -168,7 +168,8 @@ def _overridden(config: "Config", given: dict[str, Any]) -> "Config":
         worker = type(config.worker).model_validate(config.worker.model_dump() | changes)
     except ValidationError as error:
         fault = error.errors()[0]
-        raise InvalidValue(f"{fault['loc'][0]}: {fault['msg']}") from None
+        message = fault["msg"].removeprefix("Value error, ")
+        raise InvalidValue(f"[worker] {fault['loc'][0]} {message}") from None
     return config.model_copy(update={"worker": worker})
 
 
