@@ -23,8 +23,9 @@ from forge.core.outcome import (
 )
 from forge.core.payload import decode, encode
 from forge.core.retry import Retry, retry_delay
-from forge.core.schedule import Rule, following_tick, is_missed, is_moment, jittered
+from forge.core.schedule import Rule, following_tick, is_missed, jittered
 from forge.core.schedule_record import ScheduleRecord
+from forge.core.wish import check_moment
 
 # No queue has this name: it tells the lanes of schedules from those of jobs.
 NO_QUEUE = ""
@@ -140,12 +141,13 @@ def write_next(value: object) -> str | None:
         return None
     if isinstance(value, timedelta) and timedelta(0) <= value <= LONGEST:
         return encode({"after": value.total_seconds()})
-    if is_moment(value):
-        return encode({"at": value.isoformat()})
-    raise InvalidValue(
-        f"a schedule's handler returned {value!r}; return a datetime with a time zone, a timedelta "
-        "of zero or more, or None for the schedule's own rule"
-    )
+    try:
+        return encode({"at": check_moment(value, "it").isoformat()})
+    except InvalidValue:
+        raise InvalidValue(
+            f"a schedule's handler returned {value!r}; return a datetime with a time zone, a "
+            "timedelta of zero or more, or None for the schedule's own rule"
+        ) from None
 
 
 def as_ack(run: Run, conclusion: Conclusion) -> Ack:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice
-from typing import Literal, TypeGuard, get_args
+from typing import Literal, get_args
 
 from forge.core.cron import check_cron, ticks_after, zone
 from forge.core.duration import parse_duration
@@ -72,13 +72,6 @@ def check_missed(value: str) -> Missed:
             return allowed  # type: ignore[no-any-return]
     names = ", ".join(repr(name) for name in get_args(Missed))
     raise InvalidValue(f"missed must be one of {names}, not {value!r}")
-
-
-def is_moment(value: object) -> TypeGuard[datetime]:
-    """Whether something can run at this time: it has a zone, and a year that the database knows."""
-    if not isinstance(value, datetime) or value.utcoffset() is None:
-        return False
-    return 1970 <= value.year <= 9000
 
 
 def first_tick(rule: Rule, now: datetime) -> datetime:
