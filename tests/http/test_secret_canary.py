@@ -101,7 +101,8 @@ async def test_no_route_shows_a_secret(
     shown["dry run"] = dry_run.text
 
     assert [path for path, text in shown.items() if "CANARY" in text] == []
-    assert json.loads(shown["/_api/jobs?q=CANARY-4711"])["items"]
+    assert json.loads(shown["/_api/jobs"])["items"]
+    assert json.loads(shown[f"/_api/jobs?q={CANARY}"])["items"] == []  # nor can it be guessed
     job = json.loads(shown[f"/_api/jobs/{handle.id}"])
     assert (job["input"]["password"], job["input"]["note"]) == (REDACTED, "harmless")
     assert job["checkpoint"] == {"token": REDACTED, "seen": [REDACTED]}
