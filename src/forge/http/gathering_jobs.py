@@ -65,7 +65,7 @@ def _shown(row: Mapping[str, Any], allowed: Sequence[str], text: str | None) -> 
     shown = shown_job(job, allowed)
     if text is not None and shown is not job and not _holds(shown, text):
         return None
-    return JobOut.model_validate(shown)
+    return JobOut.of(shown)
 
 
 def _holds(job: JobRecord, text: str) -> bool:

@@ -10,7 +10,7 @@ from pydantic import AwareDatetime
 from forge.allowances import allowance
 from forge.core.lifecycle import State, Status
 from forge.core.record import JobRecord
-from forge.core.shown import shown_attempt
+from forge.core.shown import shown_attempt, shown_job
 from forge.http.access import Caller, User
 from forge.http.counting import counts
 from forge.http.described import problems
@@ -71,8 +71,8 @@ async def count_jobs(caller: User) -> CountsOut:
 )
 async def get_job(job_id: UUID, caller: User) -> JobOut:
     """Return a job as it stands now."""
-    row = await row_of(caller, job_id)
-    return JobOut.of(row, await allowance(caller.app, row["job_type"]))
+    job = JobRecord.from_row(await row_of(caller, job_id))
+    return JobOut.of(shown_job(job, await allowance(caller.app, job.job_type)))
 
 
 @router.get(

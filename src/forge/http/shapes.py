@@ -1,6 +1,6 @@
 """The shapes of what goes in and comes out: checked on the way in, described in openapi.json."""
 
-from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Generic, Literal, TypeVar
 from uuid import UUID
@@ -14,12 +14,13 @@ from pydantic import (
     PlainSerializer,
     PlainValidator,
     WithJsonSchema,
+    computed_field,
 )
+from pydantic.dataclasses import dataclass
 
 from forge.core.duration import format_duration, parse_duration
 from forge.core.lifecycle import State, Status
 from forge.core.record import JobRecord
-from forge.core.shown import shown_job
 from forge.core.wish import check_name
 
 T = TypeVar("T")
@@ -124,57 +125,22 @@ class RequestOut(BaseModel):
     target_id: UUID = Field(description="The job that is to be moved.")
 
 
-class JobOut(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class JobOut(JobRecord):
     """One row of forge_jobs at one moment, and its state."""
 
-    model_config = ConfigDict(from_attributes=True)
-
-    id: UUID
-    job_type: str
-    input: Any
-    output: Any
-    status: Status
-    state: State
     priority: PriorityValue
-    attempts: int
-    max_attempts: int
-    last_error: str | None
-    progress_percent: int | None
-    progress_message: str | None
-    worker_capability: str | None
-    worker_id: UUID | None
-    idempotency_key: str | None
-    scheduled_at: datetime
-    created_at: datetime
-    claimed_at: datetime | None
-    started_at: datetime | None
-    completed_at: datetime | None
-    failed_at: datetime | None
-    last_heartbeat: datetime | None
-    lease: int
-    crashes: int
-    lone_crashes: int
-    queue: str
-    tenant_id: int | None
-    category: str | None
-    correlation_id: UUID | None
-    payload_version: str
-    error_class: str | None
-    auth: Any
-    traceparent: str | None
     timeout: Duration | None
-    expires_at: datetime | None
-    retry_of: UUID | None
-    parent_id: UUID | None
-    concurrency_key: str | None
-    tags: list[str] | None
-    meta: Any
-    checkpoint: Any
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def state(self) -> State:
+        return self.status.state
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], allowed: Sequence[str]) -> "JobOut":
-        """Read a row of the table, without the secrets that its type does not allow."""
-        return cls.model_validate(shown_job(JobRecord.from_row(row), allowed))
+    def of(cls, job: JobRecord) -> "JobOut":
+        """Take what is to be shown of a job."""
+        return cls(**{field.name: getattr(job, field.name) for field in fields(job)})
 
 
 class JobPage(BaseModel):
