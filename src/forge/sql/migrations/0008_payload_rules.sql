@@ -2,11 +2,6 @@
 
 alter table forge_job_types add column allow_sensitive text[] not null default '{}';
 
--- A name of a payload as it is compared: without case and without signs between its words.
-create function forge_squashed(name text) returns text
-    language sql immutable strict parallel safe
-    return regexp_replace(lower(normalize(name, nfkc)), '[^a-z0-9]', '', 'g');
-
 -- One value that was given as an argument, in the payload, or in both: then they must agree.
 create function forge_agreed(what text, inside jsonb, outside text) returns text
     language plpgsql immutable parallel safe as $$
@@ -27,30 +22,148 @@ begin
 end
 $$;
 
--- Refuses a payload that holds what has the name or the looks of a secret, or is a whole text.
--- Card numbers and finer shapes are known to the library alone.
+-- The words of a name, split where they begin: at signs, at humps, at digits.
+create function forge_words(name text) returns text[]
+    language sql immutable strict parallel safe
+    return array(
+        select lower(word[1])
+        from regexp_matches(
+            regexp_replace(normalize(left(name, 200), nfkc), '[\u00ad\u200b-\u200f\u2060\ufeff]', '', 'g'),
+            '[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\u0001-\u007f]+|\d+', 'g') as word);
+
+-- Whether a network gives out cards with such numbers, and the check digit is right.
+create function forge_is_card(digits text) returns boolean
+    language sql immutable strict parallel safe
+    return case when digits ~ '^(4(\d{12}|\d{15}|\d{18})|(5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}|3(0[0-5]|[68]\d)\d{11}|(6011|65\d\d|64[4-9]\d)\d{12,15}|35(2[89]|[3-8]\d)\d{12,15}|62\d{14,17})$'
+                then (select sum(digit::integer * (2 - place % 2) / 10 + digit::integer * (2 - place % 2) % 10) % 10 = 0
+                      from regexp_split_to_table(reverse(digits), '') with ordinality as sign (digit, place))
+                else false end;
+
+-- What a text looks like if that does not belong in a job; null for what is clean.
+create function forge_looks_like(value text) returns text
+    language plpgsql immutable strict parallel safe as $$
+declare
+    head constant text := left(value, 1000);
+    header constant text[] := regexp_match(head, '\y(bearer|basic)\s+([\w+/.~-]{6,})', 'i');
+begin
+    return case
+        when length(value) < 6 then null
+        when head ~ '\yeyJ[\w-]{8,}\.[\w-]{4,}\.' then 'a JSON web token'
+        when head ~ '-----BEGIN [A-Z0-9 ]*PRIVATE KEY' then 'a private key'
+        when head ~ '\y((AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_\w{30,}|github_pat_\w{30,}|xox[abprs]-[\w-]{10,}|sk_(live|test)_\w{10,}|AIza[\w-]{35}|glpat-[\w-]{20})'
+            then 'an access key'
+        when head ~ '\y\w[\w+.-]{0,20}://[^/\s:@]*:[^/\s@]+@' then 'a URL with a password'
+        when head ~* '(password|passwd|passphrase|api[_-]?key|client[_-]?secret|access[_-]?token|refresh[_-]?token|private[_-]?key)["''\\]*\s*[:=]\s*["''\\]*[^\s"''&,;}\\]{3,}'
+            then 'a secret with its name'
+        when head ~ '\y(?!000|666|9\d\d)\d{3}-(?!00)\d\d-(?!0000)\d{4}\y(?!-)' then 'a social security number'
+        when lower(header[1]) = 'bearer' and (length(header[2]) >= 20 or header[2] ~ '\d') then 'bearer credentials'
+        when case when lower(header[1]) = 'basic' and header[2] ~ '^[A-Za-z0-9+/]+$' and length(header[2]) % 4 <> 1
+                  then position('\x3a'::bytea in decode(rpad(header[2], (length(header[2]) + 3) / 4 * 4, '='), 'base64')) > 0
+             end then 'basic credentials'
+        when head ~ '(\d\D?){12}\d' and head !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+            and exists (select from regexp_matches(
+                            normalize(head, nfkc),
+                            '(?<![0-9A-Za-z])\d(?:[ ._\u2010-\u2015\u00a0-]{0,2}\d)+(?![0-9A-Za-z])', 'g') as run
+                        where forge_is_card(regexp_replace(run[1], '\D', '', 'g')))
+            then 'a card number'
+        when head ~* '^\s*data:[\w.+/-]*;base64,' then 'an embedded file'
+        when head ~* '<!doctype html|<html[\s>]|<body[\s>]|^%PDF-|^\{\\rtf' then 'an embedded document'
+        when head ~* '(?w)^mime-version:\s*\d|^content-transfer-encoding:' then 'an embedded mail'
+        when length(head) > 512 and head ~ '^[\w+/=-]+(\r?\n[\w+/=-]+)*\s*$' and head ~ '[^[:alpha:]]'
+            then 'an embedded file in base64'
+        when length(value) > 1000 then 'an embedded text of more than 1,000 characters'
+    end;
+end
+$$;
+
+-- Whether what lies under this name is an id or a figure, not what it may look like.
+create function forge_is_reference(name text) returns boolean
+    language sql immutable strict parallel safe
+    return (forge_words(name))[cardinality(forge_words(name))]
+           in ('id', 'ids', 'ref', 'refs', 'reference', 'uuid', 'name', 'type', 'kind', 'version', 'count', 'counts',
+               'limit', 'size', 'length', 'usage', 'ttl', 'at', 'on', 'until', 'expiry', 'expires', 'status', 'policy',
+               'hint', 'url', 'uri', 'path');
+
+-- Whether what lies under this name is secret: it is named so, and is not empty or a figure.
+create function forge_is_secret(name text, value jsonb) returns boolean
+    language plpgsql immutable strict parallel safe as $$
+declare
+    words constant text[] := forge_words(name);
+    joined constant text := replace(array_to_string(words, ''), 'secretar', '');
+begin
+    return (joined ~ 'password|passwd|passphrase|passcode|secret|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|setcookie|tokens?$'
+            or words && '{token,tokens,pwd,jwt,bearer,cookie,cookies,ssn,cvv,cvc,pin,otp,iban}')
+        and not forge_is_reference(name)
+        and jsonb_typeof(value) not in ('null', 'boolean') and value not in ('""', '[]', '{}')
+        and not (jsonb_typeof(value) = 'number'
+                 and (words[1] in ('max', 'min', 'num', 'number', 'total', 'has', 'is', 'needs', 'uses', 'with')
+                      or words[cardinality(words)] = 'tokens'));
+end
+$$;
+
+-- Whether a text under this name is the content of something, not a reference to it.
+create function forge_is_body(name text, value jsonb) returns boolean
+    language plpgsql immutable strict parallel safe as $$
+declare
+    words constant text[] := forge_words(name);
+    bodies constant text[] := '{body,content,contents}';
+begin
+    return jsonb_typeof(value) = 'string' and value #>> '{}' ~ '\S'
+        and (words[cardinality(words)] = any (bodies)
+             or words[cardinality(words)] in ('html', 'text', 'plain', 'raw', 'mime', 'base64', 'bytes')
+                and words[cardinality(words) - 1] = any (bodies));
+end
+$$;
+
+-- Refuses a payload that holds something sensitive, by its name or by its looks, and says where but
+-- never what. Under an allowed name or path nothing is looked at.
 create function forge_check_sensitive(payload jsonb, allowed text[]) returns void
     language plpgsql immutable parallel safe as $$
 declare
-    free constant text[] := array(
-        select forge_squashed(substring(entry from '[^.\[\]$]+[^.$]*$')) from unnest(allowed) as entry);
-    found text;
+    names constant text[] := array(
+        select array_to_string(forge_words(entry), '') from unnest(allowed) as entry where not starts_with(entry, '$'));
+    found record;
 begin
-    select entry ->> 'key' into found
-    from jsonb_path_query(payload, 'strict $.** ? (@.type() == "object").keyvalue()') as entry,
-         forge_squashed(entry ->> 'key') as name
-    where name <> all (free)
-      and (name ~ '(password|passwd|passphrase|passcode|secret(?!ar)|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|setcookie)|token$|^(pwd|jwt|bearer|cookies?|ssn|cvv|cvc|pin|otp|iban)$'
-               and name !~ '(id|ids|ref|refs|reference|uuid|name|type|kind|version|count|counts|limit|size|length|usage|ttl|at|until|expiry|expires|status|policy|hint|url|uri|path)$'
-               and jsonb_typeof(entry -> 'value') not in ('null', 'boolean') and entry -> 'value' <> '""'
-           or name ~ '(body|contents?|(body|contents?)(html|text|plain|raw|mime|base64|bytes))$'
-               and jsonb_typeof(entry -> 'value') = 'string' and entry -> 'value' <> '""'
-           or jsonb_typeof(entry -> 'value') = 'string'
-               and (length(entry ->> 'value') > 1000
-                    or entry ->> 'value' ~ 'eyJ[\w-]{8,}\.[\w-]{4,}\.|-----BEGIN [A-Z0-9 ]*PRIVATE KEY|(AKIA|ASIA)[0-9A-Z]{16}|://[^/\s:@]*:[^/\s@]+@'))
+    with recursive parts (path, any_path, name, alias, value) as (
+        select '$', '$', null::text, null::text, payload
+        union all
+        select parts.path || step.path, parts.any_path || step.any_path, step.name, step.alias, step.value
+        from parts
+             cross join lateral (
+                select shown as path, shown as any_path, key as name,
+                       -- {"name": "Authorization", "value": "…"}: headers and forms as lists of pairs
+                       case when key = 'value' and jsonb_typeof(named) = 'string' then named #>> '{}' end as alias,
+                       held as value
+                from jsonb_each(case jsonb_typeof(parts.value) when 'object' then parts.value end)
+                         as entry (key, held)
+                     cross join coalesce(parts.value -> 'name', parts.value -> 'key', parts.value -> 'header') as named
+                     cross join lateral (
+                        select case
+                            when forge_looks_like(key) is not null then '["…"]'
+                            when key ~ '^[A-Za-z_][A-Za-z0-9_]{0,59}$' then '.' || key
+                            else format('[%s]', to_json(left(key, 60))) end as shown) as told
+                union all
+                select format('[%s]', place - 1), '[*]', null, null, item
+                from jsonb_array_elements(case jsonb_typeof(parts.value) when 'array' then parts.value end)
+                         with ordinality as items (item, place)
+             ) as step
+        where parts.path || step.path <> all (allowed) and parts.any_path || step.any_path <> all (allowed)
+          and (step.name is null or array_to_string(forge_words(step.name), '') <> all (names))
+    )
+    select parts.path, told.what into found
+    from parts
+         cross join lateral (
+            select case
+                when forge_looks_like(name) is not null then 'has a name that looks like ' || forge_looks_like(name)
+                when forge_is_secret(coalesce(alias, name), value) then 'has the name of a secret'
+                when forge_is_body(name, value) then 'has the name of an embedded body or document'
+                when jsonb_typeof(value) = 'string' then 'looks like ' || forge_looks_like(value #>> '{}')
+                when jsonb_typeof(value) = 'number' and forge_is_card(value #>> '{}')
+                     and forge_is_reference(name) is not true then 'looks like a card number' end as what) as told
+    where told.what is not null
     limit 1;
-    if found is not null then
-        raise exception 'the payload holds something sensitive under the name %', quote_ident(left(found, 60))
+    if found.path is not null then
+        raise exception '% %', found.path, found.what
             using errcode = 'invalid_parameter_value',
                   hint = 'store it elsewhere and pass a reference, or allow it with allow_sensitive';
     end if;
@@ -70,6 +183,8 @@ begin
         raise exception 'the payload of % must be an object', kind.name using errcode = 'invalid_parameter_value';
     elsif jsonb_typeof(payload -> 'tenant_id') <> 'number' and payload -> 'tenant_id' <> 'null' then
         raise exception '$.tenant_id must be a whole number' using errcode = 'invalid_parameter_value';
+    elsif jsonb_typeof(payload -> 'payload_version') not in ('string', 'null') then
+        raise exception '$.payload_version must be text' using errcode = 'invalid_parameter_value', hint = 'such as "1.0"';
     end if;
     select name into missing from unnest(kind.requires) as name
     where name <> all (envelope) and coalesce(payload ->> name, '') = '' limit 1;
@@ -83,6 +198,11 @@ begin
         else forge_idempotency_key(kind.name, kind.idempotent,
                                    case kind.idempotent when 'input' then payload - envelope else payload end)
     end;
+    -- a key may well contain long numbers
+    if forge_looks_like(key) <> 'a card number' then
+        raise exception '$.idempotency_key looks like %', forge_looks_like(key)
+            using errcode = 'invalid_parameter_value', hint = 'make the key of ids';
+    end if;
     perform forge_check_sensitive(payload - envelope, kind.allow_sensitive);
     return payload || jsonb_build_object(
         'tenant_id', forge_agreed('tenant_id', payload -> 'tenant_id', tenant::text)::bigint,

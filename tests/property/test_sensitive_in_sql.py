@@ -1,0 +1,137 @@
+"""SQL refuses the payloads that Python refuses: the same names, the same shapes, the same paths."""
+
+import itertools
+import json
+import string
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from forge.core.sensitive import is_secret, sensitive_faults
+from forge.core.sensitive_names import (
+    BODIES,
+    BODY_KINDS,
+    FIGURES,
+    REFERENCES,
+    SECRET_WORDS,
+    SECRETS,
+    names_a_body,
+)
+from forge.store.embedded import Cluster
+from tests.property.test_sensitive import (
+    _buried,
+    _spelled,
+    clean_leaves,
+    clean_names,
+    clean_payloads,
+    paths,
+    secret_names,
+    shapes,
+)
+
+Psql = psycopg.Connection[Any]
+texts = st.text(string.printable, max_size=80)
+things = shapes | texts | clean_leaves | st.integers(1, 10**19) | st.sampled_from(["", [], {}])
+pairs = st.builds(
+    lambda place, name, value: {place: name, "value": value},
+    st.sampled_from(["name", "key", "header"]),
+    clean_names | secret_names,
+    things,
+)
+payloads = st.builds(
+    _buried, clean_payloads, paths, clean_names | secret_names | texts, things | pairs
+)
+
+
+@pytest.fixture(scope="module")
+def psql(server: Cluster, template: str) -> Iterator[Psql]:
+    """A database for all the examples: nothing is written there."""
+    name = f"sensitive_{uuid4().hex[:12]}"
+    with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
+        admin.execute(f"create database {name} template {template}".encode())
+        with psycopg.connect(server.url(name), autocommit=True) as connection:
+            yield connection
+        admin.execute(f"drop database {name} with (force)".encode())
+
+
+def found_by_sql(psql: Psql, payload: Any, allowed: list[str]) -> str | None:
+    """Return what SQL has against a payload."""
+    try:
+        psql.execute(
+            "select forge_check_sensitive(%s::text::jsonb, %s)", (json.dumps(payload), allowed)
+        )
+    except psycopg.errors.InvalidParameterValue as error:
+        return error.diag.message_primary
+    return None
+
+
+def found_by_python(payload: Any, allowed: list[str]) -> set[str]:
+    faults = sensitive_faults(payload, allowed)
+    return {f"{fault.path} {fault.message.partition(';')[0]}" for fault in faults}
+
+
+def agree(psql: Psql, payload: Any, allowed: list[str]) -> None:
+    told = found_by_sql(psql, payload, allowed)
+    known = found_by_python(payload, allowed)
+
+    assert told in known if known else told is None, (payload, allowed, known)
+
+
+@given(payloads)
+@example({"notes": [["-----BEGIN PRIVATE KEY-----"]]})
+@example({"user_ssn": "x", "token_value": "x"})
+@example({"headers": [{"name": "Authorization", "value": "x"}]})
+@example({"card": 4111111111111111, "card_id": 4111111111111111})
+@example({"4111 1111 1111 1111": "x"})
+@example({"auth": "Basic dXNlcjpwYXNz", "plan": "basic monthly"})
+@example({"page": "x" * 513, "letter": "word " * 201})
+def test_sql_refuses_what_python_refuses_and_nothing_else(psql: Psql, payload: Any) -> None:
+    agree(psql, payload, [])
+
+
+@given(payloads, st.sampled_from(["name", "path", "any place"]))
+@example({"a": {"token": "x"}, "token": "y"}, "path")
+@example({"a": [{"token": "x"}, {"token": "y"}]}, "path")
+@example({"a": [{"token": "x"}, {"token": "y"}]}, "any place")
+def test_sql_lets_through_what_is_allowed_and_nothing_else(
+    psql: Psql, payload: Any, how: str
+) -> None:
+    for fault in sensitive_faults(payload)[:1]:
+        name = fault.path.rpartition(".")[2].strip('[]"') or "x"
+        place = fault.path.replace("[0]", "[*]") if how == "any place" else fault.path
+
+        agree(psql, payload, [name if how == "name" else place])
+
+
+SPELLINGS = ("snake", "kebab", "camel", "pascal", "upper", "dotted", "spaced", "joined")
+VALUES = ("x", 5, "", True, None, [], {"a": 1}, " ")
+
+
+def test_names_mean_the_same_in_every_spelling_and_company(psql: Psql) -> None:
+    words = [*SECRETS, *SECRET_WORDS, *BODIES, "secretary", "spin", "order"]
+    names = {
+        _spelled([part for part in parts if part], how)
+        for parts in itertools.product(
+            ("", "user", *FIGURES), words, ("", *BODY_KINDS, *REFERENCES, "value")
+        )
+        for how in SPELLINGS
+    }
+
+    for value in VALUES:
+        found = psql.execute(
+            "select name, forge_is_secret(name, %(value)s::text::jsonb), "
+            "forge_is_body(name, %(value)s::text::jsonb) from unnest(%(names)s::text[]) as name",
+            {"value": json.dumps(value), "names": sorted(names)},
+        ).fetchall()
+        is_content = isinstance(value, str) and value.strip() != ""
+        wrong = [
+            name
+            for name, secret, body in found
+            if secret != is_secret(name, value) or body != (names_a_body(name) and is_content)
+        ]
+        assert (value, wrong[:10]) == (value, [])
