@@ -27,8 +27,6 @@ STATEMENTS: dict[str, Callable[[list[int]], Statement[Any]]] = {
     "choose of a tenant": lambda ids: _next(tenant_id=7),
     "choose of a type": lambda ids: _next(job_type="rare"),
     "choose of a tenant and a type": lambda ids: _next(tenant_id=7, job_type="many"),
-    "groups": lambda ids: dead_letters.groups(LetterFilter(), 10),
-    "groups of a tenant": lambda ids: dead_letters.groups(LetterFilter(tenant_id=7), 10),
     "get": lambda ids: dead_letters.get(ids[0], None),
     "reprocess": lambda ids: dead_letters.reprocess(ids, None, "ann", None),
     "discard": lambda ids: dead_letters.discard(ids[0], None, "ann", "no"),

@@ -61,10 +61,7 @@ def count(wanted: LetterFilter) -> Statement[Count]:
 
 
 def groups(wanted: LetterFilter, limit: int) -> Statement[list[DeadLetterGroup]]:
-    *causes, tenant = _filter(wanted)
-    if tenant is None:
-        return Statement(load("dead_letters/groups"), (*causes, limit), _groups)
-    return Statement(load("dead_letters/groups_of_tenant"), (*causes, limit, tenant), _groups)
+    return Statement(load("dead_letters/groups"), (*_filter(wanted), limit), _groups)
 
 
 def statistics(tenant: int | None) -> Statement[Statistics]:

@@ -76,24 +76,6 @@ async def test_groups_tell_causes_with_counts_and_a_sample(filled: Forge) -> Non
     assert [(g.job_type, g.letters) for g in of_tenant] == [("mail", 3), ("sync", 2)]
 
 
-@pytest.mark.parametrize("tenant", [None, 1])
-async def test_the_sample_of_a_group_is_the_newest_that_stands_there_still(
-    filled: Forge, psql: Any, tenant: int | None
-) -> None:
-    wanted: Any = {"job_type": "mail", "error_class": "transient", "tenant_id": tenant}
-    newest, next_one, *_ = (await filled.dead_letters.list(**wanted)).items
-    await filled.dead_letters.discard(newest.dlq_id, notes="x")
-
-    (under_review,) = await filled.dead_letters.groups(**wanted)
-    (any_status,) = await filled.dead_letters.groups(status=None, **wanted)
-    await psql.execute("delete from forge_dead_letters where dlq_id = $1", newest.dlq_id)
-    (left,) = await filled.dead_letters.groups(status=None, **wanted)
-
-    assert under_review.sample == left.sample == next_one.dlq_id
-    assert under_review.error_message == next_one.error_message
-    assert any_status.sample == newest.dlq_id
-
-
 async def test_statistics_count_by_status_category_type_and_class(filled: Forge) -> None:
     some = (await filled.dead_letters.list(job_type="sync")).items
     await filled.dead_letters.discard(some[0].dlq_id, notes="x")

@@ -23,9 +23,9 @@ create index forge_dead_letters_listed on forge_dead_letters (status, dlq_id);
 -- serves dead_letters/list_of_tenant, choose_of_tenant
 create index forge_dead_letters_tenant on forge_dead_letters (tenant_id, status, dlq_id)
     where tenant_id is not null;
--- serves dead_letters/list_group, choose_group, groups
+-- serves dead_letters/list_group, choose_group
 create index forge_dead_letters_group on forge_dead_letters (fingerprint, status, dlq_id);
--- serves dead_letters/list_group_of_tenant, choose_group_of_tenant, groups_of_tenant
+-- serves dead_letters/list_group_of_tenant, choose_group_of_tenant
 create index forge_dead_letters_tenant_group on forge_dead_letters (tenant_id, fingerprint, status, dlq_id)
     where tenant_id is not null;
 -- serves dead_letters/prune
