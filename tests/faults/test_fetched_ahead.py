@@ -27,6 +27,8 @@ class Around:
     def __init__(self, pool: asyncpg.Pool[Any]) -> None:
         self.pool = pool
 
+    def completed(self, context: JobContext) -> None: ...
+
 
 @pytest.fixture
 async def ahead(app: Forge, database: Database) -> Job:
