@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from forge import AlreadyReviewed, Forge, InvalidPayload, InvalidValue, JobFailed, UnknownDeadLetter
+from forge.store import dead_letters
 from tests.flow.dead_letters.conftest import Bury, Flaky
 
 ENVELOPE: dict[str, Any] = {
@@ -199,6 +200,19 @@ async def test_discarding_closes_the_review_and_says_why(app: Forge, bury: Bury,
         await app.dead_letters.reprocess(letter.dlq_id)
 
 
+async def test_what_was_reviewed_is_not_discarded_after_all(
+    app: Forge, bury: Bury, psql: Any
+) -> None:
+    letter = await bury()
+    await app.dead_letters.discard(letter.dlq_id, notes="a duplicate", actor="ann")
+
+    with pytest.raises(AlreadyReviewed, match="was discarded by ann already"):
+        await app.dead_letters.discard(letter.dlq_id, notes="once more", actor="bob")
+
+    assert (await app.dead_letters.get(letter.dlq_id)).notes == "a duplicate"
+    assert await _audit(psql, letter.dlq_id) == [("job_dlq_discarded", "ann", "a duplicate")]
+
+
 @pytest.mark.parametrize("notes", ["", "  \n", None])
 async def test_discarding_needs_notes(app: Forge, bury: Bury, notes: Any) -> None:
     letter = await bury()
@@ -221,6 +235,19 @@ async def test_what_is_not_there_or_anothers_is_unknown(app: Forge, bury: Bury, 
         with pytest.raises(UnknownDeadLetter):
             await act
     assert await psql.fetchval("select count(*) from forge_audit_events") == 0
+
+
+async def test_the_statement_itself_makes_no_job_of_anothers_letter(
+    app: Forge, bury: Bury, psql: Any
+) -> None:
+    letter = await bury(tenant_id=5)
+    database = await (await app.session()).database()
+
+    made = await database.run(dead_letters.reprocess([letter.dlq_id], 6, "ann", None))
+
+    assert made == []
+    assert await psql.fetchval("select count(*) from forge_jobs") == 1
+    assert (await app.dead_letters.get(letter.dlq_id)).status == "pending_review"
 
 
 async def test_a_review_is_for_good_whoever_asks(app: Forge, bury: Bury, psql: Any) -> None:
