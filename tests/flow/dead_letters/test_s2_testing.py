@@ -86,7 +86,9 @@ async def test_concurrency_same_job_not_claimed_twice(make_app: MakeApp, work: W
     assert len(starts) == 8
 
 
-async def test_dlq_automatic_dlq_routing_on_non_retryable(app: Forge, work: Work) -> None:
+async def test_dlq_automatic_dlq_routing_on_non_retryable(
+    app: Forge, work: Work, psql: Any
+) -> None:
     @app.job(category="ingestion")
     async def fetch(ctx: JobContext, input: dict[str, Any]) -> None:
         raise NonRetryable("Validation error: invalid payload")
@@ -98,6 +100,11 @@ async def test_dlq_automatic_dlq_routing_on_non_retryable(app: Forge, work: Work
     (item,) = (await app.dead_letters.list()).items
     assert (item.status, item.error_class) == ("pending_review", "non_retryable")
     assert (item.attempt_count, item.error_message) == (1, "Validation error: invalid payload")
+    in_one_transaction = await psql.fetchval(
+        "select job.xmin = letter.xmin from forge_jobs as job "
+        "join forge_dead_letters as letter on job_id = id"
+    )
+    assert in_one_transaction
 
 
 async def test_dlq_automatic_dlq_routing_on_max_attempts(app: Forge, work: Work, psql: Any) -> None:
