@@ -3,8 +3,6 @@
 import io
 import json
 import logging
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from uuid import UUID
@@ -36,15 +34,6 @@ def _own_logging() -> Iterator[None]:
     root.handlers[:] = handlers
     root.setLevel(level)
     logger.setLevel(own)
-
-
-@pytest.fixture
-def often_switched() -> Iterator[None]:
-    """Let threads take turns as often as they can."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(interval)
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])
@@ -91,26 +80,6 @@ async def test_many_lines_are_not_kept_waiting() -> None:
         completed(events, JOB)
 
     assert stream.getvalue().count("\n") == MOST
-
-
-async def test_no_line_is_lost_while_another_thread_logs(often_switched: None) -> None:
-    stream = set_up("text")
-    events = listening()
-    is_over = threading.Event()
-
-    def log() -> None:
-        while not is_over.is_set():
-            logger.warning("meanwhile")
-
-    other = threading.Thread(target=log)
-    other.start()
-    for _ in range(20_000):
-        completed(events, JOB)
-    is_over.set()
-    other.join()
-    handler().flush()
-
-    assert stream.getvalue().count("export") == 20_000
 
 
 async def test_nobody_who_listens_to_the_logger_misses_a_record() -> None:

@@ -46,9 +46,7 @@ class LineHandler(logging.StreamHandler[TextIO]):
     def _write_lines(self) -> None:
         self.acquire()
         try:
-            # The list stays the same one: the loop may add to it while another thread is here.
-            lines = self._lines[:]
-            del self._lines[: len(lines)]
+            lines, self._lines = self._lines, []
             if lines:
                 self.stream.write("".join(lines))
         except (OSError, ValueError):
