@@ -75,10 +75,12 @@ def test_a_group_is_reprocessed_by_a_worker_after_a_dry_run(project: Project) ->
         meant = ("--fingerprint", group["fingerprint"])
 
         dry = project.json("dlq", "reprocess", *meant, "--dry-run")
-        ended = project.forge("dlq", "reprocess", *meant, "--json")
+        ended = project.forge("dlq", "reprocess", *meant, "--priority", "high", "--json")
 
     report = json.loads(ended.stdout)
+    newest = max(project.json("dlq", "list")["items"], key=lambda letter: letter["dlq_id"])
     assert dry["letters"] == 2
+    assert project.json("jobs", "show", newest["job_id"])["priority"] == 75
     assert ended.returncode == 1
     assert (report["reprocessed"], report["stopped"]) == (1, "a canary failed again")
 

@@ -12,6 +12,7 @@ from forge.cli.options import json_option, project_options
 from forge.cli.show import print_either, say
 from forge.core.dead_letter import CAUSES
 from forge.core.errors import InvalidValue
+from forge.core.job import Priority
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--max-failures", default=5, show_default=True, help="Stop when so many have failed again."
+)
+@click.option(
+    "--priority",
+    default="low",
+    show_default=True,
+    type=click.Choice([priority.name.lower() for priority in Priority]),
+    help="Of the new jobs.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--no-wait", is_flag=True, help="Do not wait until a worker has done it.")
