@@ -60,19 +60,23 @@ class _Thread:
                 _inject(self._ident, EXCEPTIONS[why])
 
     def _leave(self) -> None:
-        """Close the door, and take back an exception that had not arrived yet."""
-        while True:
+        """Close the door, and let an exception arrive here that is still on its way."""
+        has_arrived = False
+        while not has_arrived:
             try:
                 with self._lock:
-                    if self._ident is not None:
-                        _inject(self._ident, None)
                     self._ident = None
-                return
+                if self._asked is None:
+                    return
+                # It takes the place of one that has not arrived. To take that back instead would
+                # leave the interpreter on the look-out for it for ever, which slows all code down
+                # and hangs what is traced, by a debugger for example.
+                _inject(threading.get_ident(), Cancelled)
+                while True:
+                    pass
             except (TimedOut, Cancelled):
-                continue
+                has_arrived = self._ident is None
 
 
-def _inject(ident: int, exception: type[Exception] | None) -> None:
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(ident), ctypes.py_object(exception) if exception else None
-    )
+def _inject(ident: int, exception: type[Exception]) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(exception))
