@@ -113,7 +113,9 @@ async def test_a_page_of_large_jobs_is_cut_short_and_goes_on(
     http: httpx.AsyncClient, token: MakeToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "MOST_BYTES", 100_000)
-    made = [str(await dispatched(http, token("user"), args="x" * 40_000)) for _ in range(5)]
+    made = [
+        str(await dispatched(http, token("user"), args={"text": "x" * 40_000})) for _ in range(5)
+    ]
 
     first = (await http.get("/_api/jobs", headers=token("user"))).json()
     second = (
