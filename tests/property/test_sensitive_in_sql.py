@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from forge.core.sensitive import is_secret, sensitive_faults
@@ -102,6 +102,7 @@ def test_sql_lets_through_what_is_allowed_and_nothing_else(
     psql: Psql, payload: Any, how: str
 ) -> None:
     for fault in sensitive_faults(payload)[:1]:
+        assume("…" not in fault.path)  # cut for those who read it
         name = fault.path.rpartition(".")[2].strip('[]"') or "x"
         place = fault.path.replace("[0]", "[*]") if how == "any place" else fault.path
 
