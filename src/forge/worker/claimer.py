@@ -91,11 +91,8 @@ class Claimer:
 
     def slot_freed(self) -> None:
         """A slot is free: what was fetched ahead takes it at once."""
-        if self.ahead and not self.stopped.is_set():
-            job, _, is_started = self.ahead.next()
-            if not is_started:
-                self._acker.start(job)
-            self._runner.start(job)
+        if self.ahead:
+            self._fill()
         self._changed.set()
 
     async def run(self) -> None:
@@ -240,7 +237,16 @@ class Claimer:
         for job in taken[:room]:
             self._runner.start(job)
         now = self._loop.time()
-        self.ahead.add(Waiting(job, now, start or isinstance(job, Run)) for job in taken[room:])
+        self.ahead.extend(Waiting(job, now, start or isinstance(job, Run)) for job in taken[room:])
+        self._fill()  # the slots may have become free while the claim was on its way
+
+    def _fill(self) -> None:
+        """Give what was fetched ahead the slots that are free."""
+        while self.ahead and len(self._runner.running) < self._slots and not self.stopped.is_set():
+            job, _, is_started = self.ahead.popleft()
+            if not is_started:
+                self._acker.start(job)
+            self._runner.start(job)
 
     async def _survey(self) -> None:
         began = time.perf_counter()

@@ -33,10 +33,36 @@ async def test_what_finds_no_slot_free_waits_for_one(
     release.set()
 
 
-async def _claimed(app: Forge, worker: Worker, database: Database, *counts: int) -> list[list[Job]]:
+async def test_what_was_fetched_ahead_and_finds_slots_free_takes_them(
+    make_app: MakeApp, work: Work, database: Database
+) -> None:
+    """As where the last attempts ended while the claim was on its way: no slot comes free then."""
+    app, release = make_app(max_concurrent=2), asyncio.Event()
+
+    @app.job
+    async def hold(ctx: JobContext) -> None:
+        await release.wait()
+
+    worker = await work(app)
+    worker.claimer.is_carried = lambda lane: True
+    (ahead,) = await _claimed(app, worker, database, 3, start=False)
+
+    worker.claimer._take(ahead, start=False, is_late=False)
+
+    assert set(worker.runner.running) == {job.id for job in ahead[:2]}
+    assert worker.claimer.ahead.jobs == ahead[2:]
+    release.set()
+    for job in ahead:
+        await app.handle(job.id).result(10)
+
+
+async def _claimed(
+    app: Forge, worker: Worker, database: Database, *counts: int, start: bool = True
+) -> list[list[Job]]:
     for _ in range(sum(counts)):
         await app.dispatch("hold", {})
     (lane,) = await database.run(jobs.survey())
     return [
-        await database.run(claiming([lane.lane], worker.registration, count)) for count in counts
+        await database.run(claiming([lane.lane], worker.registration, count, start=start))
+        for count in counts
     ]
