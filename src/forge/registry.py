@@ -115,7 +115,10 @@ class JobDefinition(Generic[In, Out]):
         """Check an input against the handler's own type and write it as JSON."""
         value = {} if value is None else value
         if self.input_adapter is None:
-            return self._checked(encode(value, what=self._input, limit=limit))
+            text = encode(value, what=self._input, limit=limit)
+            if self._takes_dict and text[0] != "{":
+                raise self._no_dict()
+            return text
         try:
             checked = self.input_adapter.validate_python(value)
         except ValidationError as error:
@@ -131,7 +134,9 @@ class JobDefinition(Generic[In, Out]):
     def decode(self, text: str) -> Any:
         """Read a stored input as the handler wants it."""
         if self.input_adapter is None:
-            return decode(self._checked(text))
+            if self._takes_dict and text[0] != "{":
+                raise self._no_dict()
+            return decode(text)
         try:
             return self.input_adapter.validate_json(text)
         except ValidationError as error:
@@ -139,11 +144,8 @@ class JobDefinition(Generic[In, Out]):
                 raise misfit(self._input, error) from None
             return self.decode(encode({k: v for k, v in decode(text).items() if k not in foreign}))
 
-    def _checked(self, text: str) -> str:
-        """Refuse JSON that is not an object where the handler takes a dict of anything."""
-        if self._takes_dict and text[0] != "{":
-            raise InvalidPayload(f"{self._input} must be a dict; write {{'name': …}}")
-        return text
+    def _no_dict(self) -> InvalidPayload:
+        return InvalidPayload(f"{self._input} must be a dict; write {{'name': …}}")
 
     def _foreign(self, error: ValidationError) -> set[str]:
         """Return what a category puts into each payload and the type of the input forbids."""
