@@ -19,6 +19,11 @@ where job_type = $1"""
 COMPLETE = "update forge_jobs set status = 'completed', completed_at = now() where job_type = $1"
 
 
+# How tables may be before there is anything in them: a planner takes one that was never tidied for
+# larger than one that is known to be empty.
+EMPTY = ["never tidied", "tidied"]
+
+
 class Plan(NamedTuple):
     """What a statement did."""
 
@@ -50,6 +55,12 @@ async def planned(connection: "asyncpg.Connection[Any]", statement: Statement[An
         plan["Plan"] for plan in plans if statement.sql.strip() in plan["Query Text"].strip()
     ]
     return Plan(list(_nodes(root)), root["Shared Hit Blocks"] + root["Shared Read Blocks"])
+
+
+async def cost_of(connection: "asyncpg.Connection[Any]", statement: Statement[Any]) -> int:
+    """Return how many buffers a statement takes once the caches are warm."""
+    await planned(connection, statement)
+    return (await planned(connection, statement)).buffers
 
 
 async def explaining(database: Database) -> "asyncpg.Connection[Any]":

@@ -7,9 +7,11 @@ import pytest
 
 from forge.core.dead_letter import LetterFilter
 from forge.store import dead_letters
+from forge.store.database import Database
 from forge.store.statement import Statement
 from tests.flow.dead_letters.letters import fill
-from tests.plans.crowd import planned
+from tests.plans.crowd import EMPTY, cost_of, planned
+from tests.plans.crowd import fill as fill_jobs
 
 UNDER_REVIEW = LetterFilter(status="pending_review")
 STATEMENTS: dict[str, Callable[[list[int]], Statement[Any]]] = {
@@ -53,9 +55,43 @@ async def test_a_review_costs_the_same_among_many_as_among_few(
         await fill(psql, count, "many", tenant_id=1)
         if analyzed:
             await psql.execute("vacuum analyze")
-        await planned(explain, statement)
-        cost.append((await planned(explain, statement)).buffers)
+        cost.append(await cost_of(explain, statement))
 
     few, many = cost
     # Twenty times as many rows may make an index a level higher, for each of its lookups.
     assert 0 < many <= few * 1.5 + 10
+
+
+@pytest.mark.parametrize("empty", EMPTY)
+@pytest.mark.parametrize("name", STATEMENTS)
+async def test_a_review_planned_when_there_were_no_letters_stays_cheap_among_many(
+    psql: Any, explain: Any, name: str, empty: str
+) -> None:
+    if empty == "tidied":
+        await psql.execute("vacuum analyze")
+    await planned(explain, STATEMENTS[name]([1]))
+    cost = []
+    for count in (500, 9500):
+        await fill(psql, count, "many", tenant_id=1)
+        ids = await fill(psql, 10, "rare", tenant_id=7)  # a page of them
+        await fill(psql, 10, "many", tenant_id=7)
+        cost.append(await cost_of(explain, STATEMENTS[name](ids)))
+
+    few, many = cost
+    assert 0 < many <= few * 1.5 + 10
+
+
+async def test_what_became_of_letters_costs_the_same_when_the_jobs_have_grown_since_it_was_planned(
+    psql: Any, database: Database, explain: Any
+) -> None:
+    ids = await fill(psql, 1000)
+    await psql.execute("analyze forge_dead_letters")
+    await planned(explain, dead_letters.outcomes(ids))  # while there was no job
+    cost = []
+    for count, some in ((50, ids[:50]), (9950, ids[50:100])):
+        await fill_jobs(psql, "many", count)
+        await database.run(dead_letters.reprocess(some, None, "ann", None))
+        cost.append(await cost_of(explain, dead_letters.outcomes(some)))
+
+    few, many = cost
+    assert 0 < many <= few * 2  # an index may be a level higher

@@ -1,6 +1,7 @@
 """Plans: what SQS asks of the database goes by index, however many jobs wait."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -9,14 +10,17 @@ import pytest
 from forge.core.lanes import BEGINNING
 from forge.store import jobs, messages, outbox
 from forge.store.database import Database
+from forge.store.ids import new_id
 from forge.store.jobs import Place
+from forge.store.outbox import Entry
 from forge.store.statement import Statement
 from forge.store.workers import Registration
-from tests.plans.crowd import complete, fill, planned
+from tests.plans.crowd import EMPTY, complete, cost_of, fill, planned
 from tests.store.placing import Psql, registered
 
 MANY = 20_000
 BY_INDEX = {"Index Scan", "Index Only Scan", "Tid Scan"}
+ENTRIES = [Entry(n, datetime.now(UTC), 1, UUID(int=n), True, 50, "", None, 0.0) for n in (5, 6)]
 Make = Callable[[Registration, list[UUID], int], Statement[Any]]
 
 STATEMENTS: dict[str, Make] = {
@@ -26,6 +30,8 @@ STATEMENTS: dict[str, Make] = {
         ids, worker, dead_after=6, locked_timeout=600
     ),
     "standing": lambda worker, ids, lane: messages.standing(ids, 6),
+    "put_back": lambda worker, ids, lane: outbox.put_back(ENTRIES, 1, unsent=True),
+    "drop": lambda worker, ids, lane: outbox.drop(ENTRIES),
 }
 
 
@@ -50,3 +56,26 @@ async def test_a_statement_never_reads_a_whole_table(
         assert plan.ways_to("forge_jobs") <= BY_INDEX
         assert plan.ways_to("forge_outbox") <= BY_INDEX
         assert plan.ways_to("forge_jobs") | plan.ways_to("forge_outbox")
+
+
+@pytest.mark.parametrize("empty", EMPTY)
+@pytest.mark.parametrize("name", STATEMENTS)
+async def test_a_statement_planned_when_there_were_no_jobs_stays_cheap_among_many(
+    psql: "Psql[Any]", database: Database, explain: Any, name: str, empty: str
+) -> None:
+    worker = await registered(database)
+    await database.run(outbox.enable())
+    if empty == "tidied":
+        await psql.execute("vacuum analyze")
+    await planned(explain, STATEMENTS[name](worker, [new_id()], 1))
+    cost = []
+    for count in (MANY // 20, MANY - MANY // 20):
+        await fill(psql, "work", count)
+        found = await psql.fetch("select job_id as id from forge_outbox order by 1 desc limit 10")
+        (lane,) = await database.run(jobs.survey())
+        statement = STATEMENTS[name](worker, [row["id"] for row in found], lane.lane)
+        cost.append(await cost_of(explain, statement))
+
+    few, many = cost
+    # An index twenty times as large may be a level higher, for each of its lookups.
+    assert 0 < many <= few * 1.5 + 10

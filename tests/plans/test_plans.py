@@ -9,13 +9,13 @@ import pytest
 from forge.core.lifecycle import Status
 from forge.core.outcome import Completion, Settlement
 from forge.core.wish import TypeDefaults, make_wish
-from forge.store import jobs
+from forge.store import idempotency_keys, jobs
 from forge.store.database import Database
 from forge.store.ids import new_id
 from forge.store.jobs import Note
-from forge.store.statement import Statement
+from forge.store.statement import Statement, load
 from forge.store.workers import Registration
-from tests.plans.crowd import complete, fill, planned, run
+from tests.plans.crowd import COMPLETE, EMPTY, complete, cost_of, fill, planned, run
 from tests.store.placing import Psql, claiming, registered
 
 MANY = 20_000
@@ -41,6 +41,11 @@ STATEMENTS: dict[str, Make] = {
     "rescue": lambda worker, ids, lanes: jobs.rescue(
         [worker.id], None, dead_after=0, stale_after=0, limit=100
     ),
+    "start": lambda worker, ids, lanes: Statement(
+        load("jobs/start"), (ids, [1 for _ in ids], ["running" for _ in ids]), list
+    ),
+    "standing": lambda worker, ids, lanes: jobs.standing([(id, 1) for id in ids]),
+    "erase": lambda worker, ids, lanes: jobs.erase(ids, None),
     "changed": lambda worker, ids, lanes: jobs.changed(ids, [None for _ in ids]),
     "changed_view": lambda worker, ids, lanes: jobs.changed_view(ids, [1 for _ in ids]),
     "cancel": lambda worker, ids, lanes: jobs.cancel(ids, None, None),
@@ -49,6 +54,7 @@ STATEMENTS: dict[str, Make] = {
     ),
     "unknown_owners": lambda worker, ids, lanes: jobs.unknown_owners(),
     "prune": lambda worker, ids, lanes: jobs.prune(UUID(int=0), 1000, completed=0, failed=0),
+    "prune keys": lambda worker, ids, lanes: idempotency_keys.prune(0, 100),
     "dispatch_once": lambda worker, ids, lanes: jobs.dispatch_once(
         [new_id()], ["{}"], make_wish(TypeDefaults("work"), {}), ["k"]
     ),
@@ -78,6 +84,32 @@ async def test_a_hot_statement_never_reads_the_whole_table(
         ways = plan.ways_to("forge_jobs")
         assert ways <= BY_INDEX
         assert ways or name == "dispatch_once"
+
+
+@pytest.mark.parametrize("empty", EMPTY)
+@pytest.mark.parametrize("name", STATEMENTS)
+async def test_a_hot_statement_planned_when_there_were_no_jobs_stays_cheap_among_many(
+    psql: "Psql[Any]", database: Database, explain: Any, name: str, empty: str
+) -> None:
+    worker = await registered(database)
+    lanes = await _lanes_of(psql, "work", "mail")
+    if empty == "tidied":
+        await psql.execute("vacuum analyze")
+    await planned(explain, STATEMENTS[name](worker, [new_id()], lanes))
+    cost = []
+    for busy, count in (("some", FEW), ("others", MANY - FEW)):
+        await fill(psql, "work", count)
+        await fill(psql, "mail", 20)
+        await fill(psql, busy, 20)  # the newest of all, as those that run mostly are
+        await run(psql, busy, worker.id)
+        found = await psql.fetch("select id from forge_jobs where job_type = $1", busy)
+        statement = STATEMENTS[name](worker, [row["id"] for row in found], lanes)
+        cost.append(await cost_of(explain, statement))
+        await psql.execute(COMPLETE, busy)
+
+    few, many = cost
+    # An index twenty times as large may be a level higher, for each of its lookups.
+    assert 0 < many <= few * 1.5 + 10
 
 
 @pytest.mark.parametrize(
@@ -137,9 +169,12 @@ async def _ready(psql: "Psql[Any]", lanes: int) -> None:
 
 
 async def _lanes(psql: "Psql[Any]", lanes: int) -> list[int]:
+    return await _lanes_of(psql, *(f"lane_{n}" for n in range(lanes)))
+
+
+async def _lanes_of(psql: "Psql[Any]", *job_types: str) -> list[int]:
     found = await psql.fetch(
-        "select distinct forge_lane(job_type, queue, worker_capability, priority) as lane "
-        "from forge_jobs where job_type = any ($1)",
-        [f"lane_{n}" for n in range(lanes)],
+        "select forge_lane(name, 'default', null, 50) as lane from unnest($1::text[]) as name",
+        job_types,
     )
     return [row["lane"] for row in found]

@@ -11,11 +11,12 @@ from forge.core.lanes import BEGINNING
 from forge.core.run import Conclusion
 from forge.store import schedules
 from forge.store.database import Database
+from forge.store.ids import new_id
 from forge.store.jobs import Place
 from forge.store.schedules import Sign
 from forge.store.statement import Statement
 from forge.store.workers import Registration
-from tests.plans.crowd import planned
+from tests.plans.crowd import EMPTY, cost_of, planned
 from tests.store.placing import Psql, registered
 
 FEW, MANY = 1_000, 100_000
@@ -26,6 +27,9 @@ FILL = """
     insert into forge_schedules (type, key, worker_capability, priority, enabled, next_run_at)
     select $1, n, $3, $4, $5, now() + make_interval(secs => $6) - make_interval(secs => n * 0.001)
     from generate_series(1, $2) as n
+"""
+RUN = """
+    update forge_schedules set running_since = now(), worker_id = $2, lease = 1 where type = $1
 """
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -47,6 +51,7 @@ STATEMENTS: dict[str, Make] = {
     "reconcile": lambda worker, ids, lanes: schedules.reconcile(
         worker.id, worker.incarnation, [(id, 1) for id in ids]
     ),
+    "release": lambda worker, ids, lanes: schedules.release([(id, 1) for id in ids]),
     "find": lambda worker, ids, lanes: schedules.find("mine", "7", None),
     "find of a tenant": lambda worker, ids, lanes: schedules.find("mine", "7", 3),
     "enable": lambda worker, ids, lanes: schedules.enable(ids[0], True),
@@ -64,11 +69,7 @@ async def test_a_statement_never_reads_the_whole_table(
     await fill(psql, "mine", 5_000)
     await fill(psql, "resting", 5_000, enabled=False)
     await fill(psql, "busy", 20)
-    await psql.execute(
-        "update forge_schedules set running_since = now(), worker_id = $1, lease = 1 "
-        "where type = 'busy'",
-        worker.id,
-    )
+    await psql.execute(RUN, "busy", worker.id)
     ids = [r["id"] for r in await psql.fetch("select id from forge_schedules where type = 'busy'")]
     lanes = [lane.lane for lane in await database.run(schedules.survey())]
     statement = STATEMENTS[name](worker, ids, lanes)
@@ -81,6 +82,31 @@ async def test_a_statement_never_reads_the_whole_table(
         assert plan.ways_to("forge_schedules") <= BY_INDEX
         assert plan.ways_to("forge_schedules")
         assert plan.buffers < 1_000
+
+
+@pytest.mark.parametrize("empty", EMPTY)
+@pytest.mark.parametrize("name", STATEMENTS)
+async def test_a_statement_planned_when_there_were_no_schedules_stays_cheap_among_many(
+    psql: "Psql[Any]", database: Database, explain: Any, name: str, empty: str
+) -> None:
+    worker = await registered(database)
+    if empty == "tidied":
+        await psql.execute("vacuum analyze")
+    await planned(explain, STATEMENTS[name](worker, [new_id()], [1]))
+    cost = []
+    for busy, count in (("some", 500), ("others", 9_500)):
+        await fill(psql, f"mine {busy}", count, type="mine")
+        await fill(psql, busy, 20)
+        await psql.execute(RUN, busy, worker.id)
+        found = await psql.fetch("select id from forge_schedules where type = $1", busy)
+        lanes = [lane.lane for lane in await database.run(schedules.survey())]
+        statement = STATEMENTS[name](worker, [row["id"] for row in found], lanes)
+        cost.append(await cost_of(explain, statement))
+        await psql.execute("update forge_schedules set running_since = null where type = $1", busy)
+
+    few, many = cost
+    # An index twenty times as large may be a level higher, for each of its lookups.
+    assert 0 < many <= few * 1.5 + 10
 
 
 @pytest.mark.parametrize(
@@ -118,8 +144,7 @@ async def test_a_survey_takes_one_step_per_lane_however_many_are_due(
         # between two lanes, a step looks at one page more, which is no step of its own.
         await psql.execute("reindex table forge_schedules")
         await psql.execute("vacuum analyze forge_schedules")
-        await planned(explain, schedules.survey())
-        cost.append((await planned(explain, schedules.survey())).buffers)
+        cost.append(await cost_of(explain, schedules.survey()))
 
     few, many = cost
     # Two lanes and the end make three steps; a larger index may be a level higher.

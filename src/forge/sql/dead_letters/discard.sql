@@ -9,7 +9,7 @@ with locked as materialized (
     update forge_dead_letters as letter
     set status = 'discarded', reviewed_at = now(), reviewed_by = $3, notes = $4
     from locked
-    where letter.dlq_id = locked.dlq_id and locked.status = 'pending_review'
+    where letter.dlq_id = any (array[locked.dlq_id]) and locked.status = 'pending_review'
     returning letter.dlq_id, letter.job_id, letter.tenant_id
 ), audited as (
     insert into forge_audit_events (event, actor, tenant_id, job_id, dlq_id, notes)

@@ -12,5 +12,5 @@ from (select fingerprint, job_type, category, error_class, exception, place,
       having sum(letters) > 0
       order by letters desc, fingerprint
       limit $7) as cause
-     left join forge_dead_letters as letter on letter.dlq_id = cause.sample
+     left join forge_dead_letters as letter on letter.dlq_id = any (array[cause.sample])
 order by cause.letters desc, cause.fingerprint;

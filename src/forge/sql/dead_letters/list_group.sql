@@ -21,9 +21,9 @@ with causes as materialized (
     order by dlq_id desc
     limit $3
 )
-select dlq_id, job_id, job_type, category, queue, priority, tenant_id, correlation_id, idempotency_key,
+select letter.dlq_id, job_id, job_type, category, queue, priority, tenant_id, correlation_id, idempotency_key,
        payload_version, error_class, exception, error_message, place, fingerprint, attempt_count, crashes,
        original_created_at, original_scheduled_at, created_at, status, reviewed_at, reviewed_by, notes,
        new_job_id
-from chosen join forge_dead_letters using (dlq_id)
-order by dlq_id desc;
+from chosen join forge_dead_letters as letter on letter.dlq_id = any (array[chosen.dlq_id])
+order by chosen.dlq_id desc;

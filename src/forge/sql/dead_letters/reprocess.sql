@@ -40,14 +40,14 @@ with locked as materialized (
                 then coalesce(old.meta, '{}') || jsonb_build_object('dlq_id', wish.dlq_id, 'notes', $4::text)
                 else old.meta end
     from wishes as wish
-         left join forge_jobs as old on old.id = wish.job_id
+         left join forge_jobs as old on old.id = any (array[wish.job_id])
          left join forge_job_types as type on type.name = wish.job_type
 ), reviewed as (
     update forge_dead_letters as letter
     set status = 'reprocessed', reviewed_at = now(), reviewed_by = $3, notes = $4,
         new_job_id = wish.new_job_id, edited_payload = $5::text::jsonb
     from wishes as wish
-    where letter.dlq_id = wish.dlq_id
+    where letter.dlq_id = any (array[wish.dlq_id])
 ), audited as (
     insert into forge_audit_events (event, actor, tenant_id, job_id, dlq_id, notes, detail)
     select 'job_dlq_reprocess_success', $3, tenant_id, job_id, dlq_id, $4,

@@ -1,15 +1,15 @@
 -- Forget keys whose time is over and whose job is final or gone. $1 seconds to keep, $2 how many.
 with old as materialized (
-    select tenant_id, key
+    select ctid as place
     from forge_idempotency_keys as known
     where created_at < now() - make_interval(secs => $1)
       and not exists (select from forge_jobs as job
-                      where job.id = known.job_id
+                      where job.id = any (array[known.job_id])
                         and job.status <> all (array['completed', 'failed', 'dead_letter', 'cancelled']))
     order by created_at
     limit $2
+    for update skip locked
 )
-delete from forge_idempotency_keys as known
-using old
-where known.key = old.key and known.tenant_id is not distinct from old.tenant_id
-returning known.key;
+delete from forge_idempotency_keys
+where ctid = any (array(select place from old))
+returning key;

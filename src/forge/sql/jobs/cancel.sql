@@ -11,5 +11,5 @@ with asked as materialized (
 update forge_jobs as job
 set status = 'cancelled', failed_at = now(), last_error = coalesce($3, job.last_error)
 from asked
-where job.id = asked.id
+where job.id = any (array[asked.id])
 returning job.id, job.lease, job.tenant_id, asked.status as was, job.worker_id;

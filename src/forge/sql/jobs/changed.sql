@@ -4,7 +4,7 @@
 -- Returns watched_id, version (null when the job is gone), and all of the job.
 select seen.id as watched_id, job.xmin as version, job.*
 from unnest($1::uuid[], $2::xid[]) as seen (id, version)
-left join forge_jobs as job on job.id = seen.id
+left join forge_jobs as job on job.id = any (array[seen.id])
 where job.id is null
    or job.xmin is distinct from seen.version
       -- The handler has completed it and is about to return: that is waited for.

@@ -27,7 +27,7 @@ select
     end as input,
     kind.allow_sensitive
 from unnest($1::uuid[], $2::xid[]) as seen (id, version)
-left join forge_jobs as job on job.id = seen.id
+left join forge_jobs as job on job.id = any (array[seen.id])
 left join forge_job_types as kind on kind.name = job.job_type
 where job.id is null
    or job.xmin is distinct from seen.version

@@ -8,7 +8,7 @@ with done as (
     update forge_jobs as job
     set status = 'completed', output = ack.output::jsonb, completed_at = now(), progress_percent = 100
     from unnest($1::text::uuid[], $2::text::bigint[], $3::text[]) as ack (id, lease, output)
-    where job.id = ack.id and job.lease = ack.lease and job.status = $4
+    where job.id = any (array[ack.id]) and job.lease = ack.lease and job.status = $4
     returning job.id
 )
 select case when count(*) < $5 then coalesce(array_agg(id), '{}') end as accepted

@@ -10,5 +10,5 @@ set progress_percent = coalesce(note.percent, job.progress_percent),
     last_heartbeat = now()
 from unnest($1::uuid[], $2::bigint[], $3::text[], $4::integer[], $5::text[], $6::text[])
     as note (id, lease, status, percent, message, checkpoint)
-where job.id = note.id and job.lease = note.lease and job.status in (note.status, 'claimed')
+where job.id = any (array[note.id]) and job.lease = note.lease and job.status in (note.status, 'claimed')
 returning job.id;

@@ -18,7 +18,7 @@ with looked as materialized (
            or status in ('failed', 'cancelled', 'dead_letter')
               and ended_at < now() - make_interval(secs => $4))
       and not exists (select from forge_dead_letters as letter
-                      where letter.job_id = looked.id and letter.status = 'pending_review')
+                      where letter.job_id = any (array[looked.id]) and letter.status = 'pending_review')
 ), gone as (
     delete from forge_jobs where id = any (array(select id from old)) returning id
 ), attempts as (

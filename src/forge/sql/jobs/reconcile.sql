@@ -8,10 +8,10 @@ from forge_jobs
 where status in ('claimed', 'running') and worker_id = $1
   and exists (select from forge_workers where id = $1 and incarnation = $2)
   and not exists (select from unnest($3::uuid[], $4::bigint[]) as held (id, lease)
-                  where held.id = forge_jobs.id and held.lease = forge_jobs.lease)
+                  where forge_jobs.id = any (array[held.id]) and held.lease = forge_jobs.lease)
 union all
 select held.id, held.lease, null, 'taken'
 from unnest($3::uuid[], $4::bigint[]) as held (id, lease)
 where not exists (select from forge_jobs as job
-                  where job.id = held.id and job.lease = held.lease
+                  where job.id = any (array[held.id]) and job.lease = held.lease
                     and job.status = any (array['claimed', 'running']));

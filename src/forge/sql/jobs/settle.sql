@@ -24,7 +24,7 @@ with acks as materialized (
         error_class = coalesce(ack.error_class, job.error_class),
         failed_at = case when ack.status in ('failed', 'dead_letter') then now() else job.failed_at end
     from acks as ack
-    where job.id = ack.id and job.lease = ack.lease and job.status = any (string_to_array(ack.allowed, ' '))
+    where job.id = any (array[ack.id]) and job.lease = ack.lease and job.status = any (string_to_array(ack.allowed, ' '))
     returning job.*, ack.given_back, ack.outcome, ack.exception, ack.message, ack.trace, ack.fingerprint,
         ack.place, ack.error_class as own_error_class
 ), recorded as (

@@ -3,5 +3,5 @@
 -- `outcome` is null where the attempt left no record.
 select job.id, job.lease, job.status, past.outcome
 from unnest($1::uuid[], $2::bigint[]) as ack (id, lease)
-join forge_jobs as job on job.id = ack.id
-left join forge_attempts as past on past.job_id = ack.id and past.lease = ack.lease;
+join forge_jobs as job on job.id = any (array[ack.id])
+left join forge_attempts as past on past.job_id = any (array[ack.id]) and past.lease = ack.lease;

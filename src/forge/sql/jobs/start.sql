@@ -4,5 +4,5 @@
 update forge_jobs as job
 set status = 'running', started_at = now()
 from unnest($1::uuid[], $2::bigint[], $3::text[]) as ack (id, lease, status)
-where job.id = ack.id and job.lease = ack.lease and job.status = ack.status
+where job.id = any (array[ack.id]) and job.lease = ack.lease and job.status = ack.status
 returning job.id;

@@ -18,7 +18,7 @@ create table forge_attempts (
 );
 
 create table forge_dead_letters (
-    dlq_id bigint generated always as identity primary key,
+    dlq_id bigint generated always as identity,
     job_id uuid not null unique,
     job_type varchar(255) not null,
     category varchar(32),

@@ -30,6 +30,8 @@ create index forge_dead_letters_tenant_group on forge_dead_letters (tenant_id, f
     where tenant_id is not null;
 -- serves dead_letters/prune
 create index forge_dead_letters_reviewed on forge_dead_letters (reviewed_at) where status <> 'pending_review';
+-- Last of all: while the table is empty these indexes look alike to the planner, and it takes the newest.
+alter table forge_dead_letters add primary key (dlq_id);
 -- serves audit/list_of_letter, list_of_job, list_of_tenant
 create index forge_audit_events_letter on forge_audit_events (dlq_id, id) where dlq_id is not null;
 create index forge_audit_events_job on forge_audit_events (job_id, id) where job_id is not null;

@@ -4,5 +4,5 @@
 update forge_outbox as entry
 set send_at = now() + make_interval(secs => $3), sends = entry.sends - $4::boolean::integer
 from unnest($1::bigint[], $2::timestamptz[]) as taken (id, send_at)
-where entry.id = taken.id and entry.send_at = taken.send_at
+where entry.id = any (array[taken.id]) and entry.send_at is not distinct from taken.send_at
 returning entry.id;

@@ -14,7 +14,7 @@ with looked as materialized (
 ), told as (
     insert into forge_outbox (job_id)
     select id from looked
-    where not exists (select from forge_outbox as known where known.job_id = looked.id)
+    where not exists (select from forge_outbox as known where known.job_id = any (array[looked.id]))
     on conflict (job_id) do nothing
     returning job_id
 ), last as (

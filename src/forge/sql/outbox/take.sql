@@ -14,7 +14,7 @@ with due as materialized (
 ), jobs as materialized (
     select due.place, due.job_id, job.status in ('pending', 'retry') as is_waiting, job.scheduled_at,
            job.priority, job.queue, job.worker_capability
-    from due left join forge_jobs as job on job.id = due.job_id
+    from due left join forge_jobs as job on job.id = any (array[due.job_id])
 ), told as (
     update forge_outbox as entry
     set sends = entry.sends + 1,

@@ -39,6 +39,6 @@ set running_since = null,
                                   jsonb_build_object('last', $11::integer - 2)) end,
     updated_at = now()
 from acks as ack
-where schedule.id = ack.id and schedule.lease = ack.lease
+where schedule.id = any (array[ack.id]) and schedule.lease = ack.lease
   and (schedule.running_since is not null) = $12
 returning schedule.id;

@@ -4,6 +4,6 @@
 update forge_schedules as schedule
 set last_heartbeat = now(), checkpoint = coalesce(ack.checkpoint::jsonb, schedule.checkpoint)
 from unnest($1::uuid[], $2::bigint[], $3::text[]) as ack (id, lease, checkpoint)
-where schedule.id = ack.id and schedule.lease = ack.lease
+where schedule.id = any (array[ack.id]) and schedule.lease = ack.lease
   and (schedule.running_since is not null) = $4
 returning schedule.id;

@@ -5,10 +5,10 @@ from forge_schedules
 where running_since is not null and worker_id = $1
   and exists (select from forge_workers where id = $1 and incarnation = $2)
   and not exists (select from unnest($3::uuid[], $4::bigint[]) as held (id, lease)
-                  where held.id = forge_schedules.id and held.lease = forge_schedules.lease)
+                  where forge_schedules.id = any (array[held.id]) and held.lease = forge_schedules.lease)
 union all
 select held.id, held.lease, 'taken'
 from unnest($3::uuid[], $4::bigint[]) as held (id, lease)
 where not exists (select from forge_schedules as schedule
-                  where schedule.id = held.id and schedule.lease = held.lease
+                  where schedule.id = any (array[held.id]) and schedule.lease = held.lease
                     and coalesce(schedule.running_since <= 'infinity', false));

@@ -3,5 +3,5 @@
 update forge_schedules as schedule
 set running_since = null, updated_at = now()
 from unnest($1::uuid[], $2::bigint[]) as ack (id, lease)
-where schedule.id = ack.id and schedule.lease = ack.lease
+where schedule.id = any (array[ack.id]) and schedule.lease = ack.lease
 returning schedule.id;
