@@ -16,7 +16,12 @@ ROOT = Path(__file__).parent.parent
 
 @asynccontextmanager
 async def worker_process(
-    dsn: str, *, slots: int, batch: int, app: str = "benchmarks.jobs_app:app"
+    dsn: str,
+    *,
+    slots: int,
+    batch: int,
+    app: str = "benchmarks.jobs_app:app",
+    ends_with: int = 0,
 ) -> AsyncIterator[int]:
     """Run a worker for the time of the block, which is given its process id."""
     process = await asyncio.create_subprocess_exec(
@@ -39,8 +44,9 @@ async def worker_process(
     try:
         yield process.pid
     finally:
-        process.terminate()
-        if await process.wait() != 0:
+        if process.returncode is None:
+            process.terminate()
+        if await process.wait() != ends_with:
             raise RuntimeError(f"the worker ended with code {process.returncode}")
 
 
