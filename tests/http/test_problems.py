@@ -11,8 +11,9 @@ import httpx
 import pytest
 from fastapi import FastAPI
 from pydantic import BaseModel, SecretStr
+from starlette.requests import ClientDisconnect
 
-from forge import Forge
+from forge import Forge, MutationContext
 from forge.core.errors import (
     DatabaseUnavailable,
     ForgeError,
@@ -24,7 +25,8 @@ from forge.core.errors import (
     UnknownSchedule,
 )
 from forge.http.problem import KINDS, MEDIA_TYPE, Problem
-from tests.http.conftest import MakeServerApp, Serve
+from tests.faults.kit.process import until
+from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.surface.test_reference import table
 
 
@@ -76,6 +78,7 @@ def refused(sqlstate: str) -> StatementRefused:
         (ForgeError("hush"), 500, "internal"),
         (ZeroDivisionError("hush"), 500, "internal"),
         (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "hush"), 422, "invalid"),
+        (ClientDisconnect(), 400, "bad_request"),
         (ExceptionGroup("hush", [ValueError("hush")]), 500, "internal"),
     ],
 )
@@ -202,6 +205,33 @@ async def test_a_body_that_does_not_say_so_is_refused_as_it_comes(
     writer.close()
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b'"code":"too_large"' in answer
+
+
+@pytest.mark.parametrize("path", ["/_api/jobs/any/dispatch", "/_api/mutations/touch", "/wish"])
+async def test_who_hangs_up_within_a_body_is_no_fault_of_the_server(
+    app: Forge,
+    api: FastAPI,
+    serve: Serve,
+    token: MakeToken,
+    caplog: pytest.LogCaptureFixture,
+    path: str,
+) -> None:
+    @app.mutation
+    async def touch(ctx: MutationContext) -> None: ...
+
+    host, port = (await serve(api)).removeprefix("http://").split(":")
+    _, writer = await asyncio.open_connection(host, int(port))
+
+    bearer = token("user")["Authorization"]
+    writer.write(f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {bearer}\r\n".encode())
+    writer.write(b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+    await writer.drain()
+    writer.close()
+
+    counted = api.state.forge.metrics.api.http_requests_total
+    await until(lambda: counted.series(), 10, "the request is over")
+    assert [labels[2] for labels, _ in counted.series()] == ["400"]
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 async def test_every_answer_says_that_it_is_no_page(client: httpx.AsyncClient) -> None:

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from fastapi import APIRouter, Header, Request
 from pydantic import TypeAdapter
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from forge.app import Forge
@@ -75,11 +74,7 @@ def _find(caller: Caller, kind: str, name: str) -> CallDefinition[Any, Any]:
 async def _given(
     request: Request, caller: Caller, definition: CallDefinition[Any, Any]
 ) -> dict[str, Any]:
-    try:
-        sent = await request.body()
-    except ClientDisconnect:
-        raise Problem("bad_request", "the body ended early; send it again") from None
-    body = read(_ANY, sent, request.headers.get("content-type"))
+    body = read(_ANY, await request.body(), request.headers.get("content-type"))
     return definition.arguments.of_json(body, limit=caller.app.config.payload.max_input)
 
 

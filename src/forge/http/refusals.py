@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from forge.core.errors import (
@@ -67,6 +68,8 @@ def as_problem(error: BaseException) -> Problem:
             return Problem("unavailable", detail, headers=RETRY)
         case StatementRefused():
             return _refused(error)
+        case ClientDisconnect():
+            return Problem("bad_request", "the body ended early; send it again")
         case HTTPException():
             return _from_framework(error)
     log.error("unexpected %s", type(error).__name__, exc_info=error)
