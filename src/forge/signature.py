@@ -13,6 +13,8 @@ from forge.core.errors import Fault, InvalidPayload, InvalidValue
 from forge.core.typed_dict import readable
 
 Handler = Callable[..., Any]
+# So many faults stand in the message of an error, which has them all.
+MOST_TOLD = 20
 BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -74,7 +76,7 @@ def misfit(what: str, error: ValidationError) -> InvalidPayload:
     """Say where a value does not fit its type, and never what lies there."""
     found = error.errors(include_url=False, include_input=False)
     faults = [Fault(_path(fault["loc"]), fault["msg"]) for fault in found]
-    lines = "; ".join(f"{fault.path}: {fault.message}" for fault in faults)
+    lines = "; ".join(f"{fault.path}: {fault.message}" for fault in faults[:MOST_TOLD])
     return InvalidPayload(f"{what} does not fit: {lines}", faults[0].path, faults)
 
 

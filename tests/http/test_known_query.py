@@ -8,6 +8,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from forge import Forge
+from forge.http.problem import MOST_FAULTS
 from forge.http.rights import RIGHTS
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.jobs import add_jobs, dispatched, paths
@@ -48,6 +49,14 @@ async def test_a_name_that_is_near_none_is_told_all_there_are(
 
     assert answer.json()["errors"][0]["message"] == "is not a parameter; this route takes deep"
     assert none.json()["errors"][0]["message"] == "is not a parameter; leave it out"
+
+
+async def test_of_very_many_names_some_are_told(http: httpx.AsyncClient) -> None:
+    query = "&".join(f"name{number}" for number in range(5000))
+
+    answer = await http.get(f"/_api/jobs?{query}")
+
+    assert paths(answer) == [f"query.name{number}" for number in range(MOST_FAULTS)]
 
 
 async def test_nothing_is_done_for_a_request_that_is_refused(

@@ -24,7 +24,7 @@ from forge.core.errors import (
     UnknownJobType,
     UnknownSchedule,
 )
-from forge.http.problem import KINDS, MEDIA_TYPE, Problem
+from forge.http.problem import KINDS, MEDIA_TYPE, MOST_FAULTS, Problem
 from tests.faults.kit.process import until
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.surface.test_reference import table
@@ -122,6 +122,13 @@ async def test_every_fault_has_its_path_and_no_value(client: httpx.AsyncClient) 
     paths = [fault["path"] for fault in answer.json()["errors"]]
     assert sorted(paths) == ["$.count", "$.password", "$.tags[1]", "query.limit"]
     assert "hush" not in answer.text
+
+
+async def test_of_very_many_faults_some_are_told(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/wish", json={"count": 1, "password": "", "tags": ["x"] * 9000})
+
+    assert answer.status_code == 422
+    assert len(answer.json()["errors"]) == MOST_FAULTS
 
 
 @pytest.mark.parametrize(

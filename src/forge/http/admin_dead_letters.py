@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from forge.allowances import allowance
 from forge.core.dead_letter import CAUSES, DeadLetterGroup, LetterStatus
-from forge.core.errors import Fault, InvalidPayload
+from forge.core.errors import InvalidPayload
 from forge.core.retry import ErrorClass
 from forge.core.shown import shown_letter
 from forge.dead_letters import DeadLetters
@@ -33,7 +33,7 @@ from forge.http.admin_shapes import (
     Tenant,
 )
 from forge.http.described import problems
-from forge.http.problem import Problem
+from forge.http.problem import Problem, faults_at, invalid
 from forge.http.shapes import Name
 
 router = APIRouter(tags=["admin"])
@@ -174,7 +174,7 @@ async def reprocess_dead_letter(
             tenant_id=caller.tenant_id,
         )
     except InvalidPayload as error:
-        raise _misfit(error) from None
+        raise invalid(faults_at("$.payload", error)) from None
     return ReprocessOut(message="DLQ item reprocessed successfully", **made._asdict())
 
 
@@ -207,12 +207,3 @@ def _tenant(caller: Caller, asked: int | None) -> int | None:
 async def _groups(caller: Caller, found: Sequence[DeadLetterGroup]) -> list[DeadLetterGroupOut]:
     shown = await shown_groups(caller.app, found, caller.run)
     return [DeadLetterGroupOut.model_validate(group) for group in shown]
-
-
-def _misfit(error: InvalidPayload) -> Problem:
-    """Say where in the request the faults of an edited payload lie."""
-    faults = [
-        Fault(f"$.payload{fault.path.removeprefix('$')}", fault.message) for fault in error.faults
-    ]
-    detail = "; ".join(f"{fault.path}: {fault.message}" for fault in faults[:3])
-    return Problem("invalid", detail, errors=faults)

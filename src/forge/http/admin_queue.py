@@ -13,7 +13,7 @@ from forge.http.admin_shapes import Category, Precision, QueueJob, QueuePage, Qu
 from forge.http.described import problems
 from forge.http.jobs_read import PRIORITIES
 from forge.http.paging import Asked, find_page, wanted_by
-from forge.http.problem import Fault, Problem
+from forge.http.problem import Fault, invalid
 from forge.http.shapes import Name
 from forge.store import listing, statistics
 from forge.store.listing import Wanted
@@ -44,7 +44,7 @@ async def list_queue(
     """List jobs without what they hold, the newest first."""
     if job_type and type and job_type != type:
         fault = Fault("query.type", "differs from job_type; leave one of them out")
-        raise Problem("invalid", f"{fault.path}: {fault.message}", errors=[fault])
+        raise invalid([fault])
     asked = Asked(
         status=status,
         type=job_type or type,

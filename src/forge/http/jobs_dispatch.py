@@ -21,7 +21,7 @@ from forge.http.described import problems
 from forge.http.gathering import Gatherer
 from forge.http.identity import Identity
 from forge.http.json_route import JsonRoute
-from forge.http.problem import Problem
+from forge.http.problem import Problem, faults_at, invalid
 from forge.http.shapes import (
     DispatchIn,
     DispatchManyIn,
@@ -60,7 +60,7 @@ async def dispatch_job(
     try:
         made = await _one(request, caller, kind, body or _NOTHING)
     except InvalidPayload as error:
-        raise _invalid(_faults(error, "$.args")) from None
+        raise invalid(faults_at("$.args", error)) from None
     return DispatchOut.model_construct(
         job_id=made.id,
         status=Status.PENDING if made.is_new else await _status(caller, made.id),
@@ -181,20 +181,10 @@ async def _each(check: Callable[[Any], T], inputs: list[Any]) -> list[T]:
         try:
             checked.append(check(value))
         except InvalidPayload as error:
-            faults += _faults(error, f"$.inputs[{place}]")
+            faults += faults_at(f"$.inputs[{place}]", error)
             bad += 1
             if bad == MOST_BAD_INPUTS:
                 break
     if faults:
-        raise _invalid(faults)
+        raise invalid(faults)
     return checked
-
-
-def _faults(error: InvalidPayload, at: str) -> list[Fault]:
-    """Say where in the request the faults of an input lie."""
-    return [Fault(at + fault.path.removeprefix("$"), fault.message) for fault in error.faults]
-
-
-def _invalid(faults: list[Fault]) -> Problem:
-    detail = "; ".join(f"{fault.path}: {fault.message}" for fault in faults[:3])
-    return Problem("invalid", detail, errors=faults)

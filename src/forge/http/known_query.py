@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from forge.core.suggestion import suggestion
-from forge.http.problem import Fault, Problem
+from forge.http.problem import Fault, Problem, invalid
 from forge.http.routes import query_of, walk
 
 # So much of a name is told back to whoever sent it.
@@ -42,12 +42,10 @@ class KnownQuery:
 
 
 def _unknown(names: Sequence[str], known: Sequence[str]) -> Problem:
-    faults = [
+    return invalid(
         Fault(f"query.{name[:LONGEST_TOLD]}", f"is not a parameter; {_advice(name, known)}")
         for name in names
-    ]
-    detail = "; ".join(f"{fault.path}: {fault.message}" for fault in faults[:3])
-    return Problem("invalid", detail, errors=faults)
+    )
 
 
 def _advice(name: str, known: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Discriminator, TypeAdapter, ValidationError
 from starlette.types import Message
 
-from forge.http.problem import Problem
+from forge.http.problem import Fault, Problem, invalid
 from forge.http.refusals import path_of
 
 LARGEST = 65_536
@@ -56,8 +56,7 @@ def read(message: Message) -> Said:
         found = error.errors(include_url=False, include_input=False, include_context=False)
     if any(fault["type"] == "json_invalid" for fault in found):
         raise Problem("bad_request", "this is not JSON that can be read; correct it")
-    faults = "; ".join(f"{path_of(('body', *fault['loc']))}: {fault['msg']}" for fault in found[:3])
-    raise Problem("invalid", faults)
+    raise invalid(Fault(path_of(("body", *fault["loc"])), fault["msg"]) for fault in found)
 
 
 def is_too_large(message: Message) -> bool:

@@ -12,7 +12,7 @@ from forge.core.lifecycle import FINAL, State, Status
 from forge.core.wish import parse_priority
 from forge.http.access import Caller
 from forge.http.gathering_jobs import Gathered, Look, gather
-from forge.http.problem import Fault, Problem
+from forge.http.problem import Fault, invalid
 from forge.http.shapes import JobPage
 from forge.store import listing
 from forge.store.listing import WINDOW, Wanted
@@ -118,7 +118,7 @@ def read_cursor(text: str) -> UUID:
         place = None
     if place is None or write_cursor(place) != text:
         fault = Fault("query.cursor", "is not the next_cursor of a page; leave it out to begin")
-        raise Problem("invalid", f"{fault.path}: {fault.message}", errors=[fault])
+        raise invalid([fault])
     return place
 
 

@@ -1,14 +1,18 @@
 """Problem details (RFC 9457): every error has a stable code, a status and a title."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from starlette.responses import JSONResponse
 
 from forge.core.errors import Fault as Fault
+from forge.core.errors import InvalidPayload
 
 MEDIA_TYPE = "application/problem+json"
+# So many faults of a request are told: finding and writing the rest would keep others waiting.
+MOST_FAULTS = 100
 
 
 class Kind(NamedTuple):
@@ -78,6 +82,18 @@ class Problem(Exception):
 
     def answer(self) -> JSONResponse:
         return JSONResponse(self.body(), self.status, self.headers, media_type=MEDIA_TYPE)
+
+
+def invalid(faults: Iterable[Fault]) -> Problem:
+    """Refuse what has these faults; the detail tells of the first."""
+    told = list(islice(faults, MOST_FAULTS))
+    detail = "; ".join(f"{fault.path}: {fault.message}" for fault in told[:3])
+    return Problem("invalid", detail, errors=told)
+
+
+def faults_at(place: str, error: InvalidPayload) -> list[Fault]:
+    """Return the faults of a payload as they lie in the request that holds it at this place."""
+    return [Fault(place + fault.path.removeprefix("$"), fault.message) for fault in error.faults]
 
 
 def no_such_job(job_id: UUID) -> Problem:

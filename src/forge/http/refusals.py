@@ -22,7 +22,7 @@ from forge.core.errors import (
     UnknownJobType,
     UnknownSchedule,
 )
-from forge.http.problem import KINDS, Fault, Problem
+from forge.http.problem import KINDS, MOST_FAULTS, Fault, Problem, invalid
 
 RETRY = {"Retry-After": "1"}
 # The first code of each status that a framework raises by itself.
@@ -48,7 +48,7 @@ def as_problem(error: BaseException) -> Problem:
         case RequestValidationError():
             return _invalid_request(error.errors())
         case InvalidPayload():
-            return Problem("invalid", str(error), errors=error.faults)
+            return Problem("invalid", str(error), errors=error.faults[:MOST_FAULTS])
         case InvalidValue():
             return Problem("invalid", str(error), errors=[Fault("$", str(error))])
         case UnicodeEncodeError():
@@ -97,9 +97,7 @@ def _invalid_request(found: Sequence[Any]) -> Problem:
     if any(fault["type"] == "json_invalid" for fault in found):
         return Problem("bad_request", "the body is not JSON that can be read; correct it")
     # Only the messages: the values that were sent may be secret.
-    faults = [Fault(path_of(fault["loc"]), fault["msg"]) for fault in found]
-    detail = "; ".join(f"{fault.path}: {fault.message}" for fault in faults[:3])
-    return Problem("invalid", detail, errors=faults)
+    return invalid(Fault(path_of(fault["loc"]), fault["msg"]) for fault in found)
 
 
 def _refused(error: StatementRefused) -> Problem:
