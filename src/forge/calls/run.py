@@ -46,16 +46,19 @@ async def _mutate(
     who: Who,
     deadline: float,
 ) -> Answer:
+    clock = asyncio.get_running_loop().time
     tried = 0
     while True:
+        pause = random.random() * FIRST_PAUSE * 2**tried
         try:
             # A handler that is run again must find what the first one was given.
             mine = deepcopy(given) if definition.retries else given
             return await _mutate_once(app, definition, mine, who, deadline)
         except Exception as error:
-            if not is_conflict(error) or tried == definition.retries:
+            is_last = tried == definition.retries or clock() + pause >= deadline
+            if is_last or not is_conflict(error):
                 raise busy(error) from error.__cause__
-        await asyncio.sleep(random.random() * FIRST_PAUSE * 2**tried)
+        await asyncio.sleep(pause)
         tried += 1
 
 

@@ -87,6 +87,20 @@ async def test_without_retries_a_conflict_says_try_again(app: Forge, psql: Any) 
     assert await written(psql) == (1, 0)
 
 
+async def test_a_conflict_is_not_waited_for_beyond_the_timeout(
+    app: Forge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @app.mutation(timeout="5s", retries=100)
+    async def conflict(ctx: MutationContext) -> None:
+        await ctx.db.execute("do $$ begin raise exception using errcode = '40001'; end $$")
+
+    monkeypatch.setattr("forge.calls.run.FIRST_PAUSE", 3600)
+
+    async with asyncio.timeout(30):
+        with pytest.raises(DatabaseUnavailable, match="try again"):
+            await conflict.call()
+
+
 async def test_the_workers_are_woken_by_the_commit_and_by_nothing_else(
     app: Forge, psql: Any, greeted: list[Any]
 ) -> None:
