@@ -17,6 +17,12 @@ def test_it_measures_in_a_database_that_it_drops(project: Project) -> None:
     assert project.rows("select id from forge_jobs") == []
 
 
+def test_a_worker_that_serves_some_queues_is_measured_all_the_same(project: Project) -> None:
+    project.env["FORGE_WORKER_QUEUES"] = "mail"
+
+    assert project.json("bench", "--jobs", "100")["jobs_per_second"] > 0
+
+
 def test_a_role_that_may_not_make_databases_is_told_what_to_do(project: Project) -> None:
     project.rows("drop role if exists forge_bench_test")
     project.rows("create role forge_bench_test login")

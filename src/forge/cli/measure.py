@@ -9,6 +9,8 @@ from statistics import quantiles
 from typing import Any
 
 from forge.app import Forge
+from forge.config import Config
+from forge.config_transport import TransportConfig
 from forge.registry import job
 from forge.store import bench
 from forge.worker.worker import Worker
@@ -38,9 +40,15 @@ async def measure(app: Forge, count: int) -> Measured:
     beside = await (await app.session()).database()
     async with (
         bench.throwaway_database(beside) as url,
-        Forge(app.config, database_url=url) as measured,
+        Forge(_apart(app.config), database_url=url) as measured,
     ):
         return await _Measurement(measured, count).run()
+
+
+def _apart(config: Config) -> Config:
+    """Leave out what a worker shares with others: their messages would be taken from them."""
+    worker = config.worker.model_copy(update={"queues": None})
+    return config.model_copy(update={"worker": worker, "transport": TransportConfig()})
 
 
 class _Measurement:
