@@ -4,6 +4,8 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
+
 from tests.flow.command import APPS, Project, project_fixture
 
 __all__ = ["project_fixture"]
@@ -62,6 +64,23 @@ def test_the_app_is_found_by_the_settings(project: Project, tmp_path: Path) -> N
     assert "greet" in by_file.stdout
     assert by_config.returncode == 0, "FORGE_DATABASE_URL overrides the file"
     assert "greet" in by_config.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "dlq show",
+        "dlq list --cursor",
+        "dlq groups --tenant",
+        "audit --dlq",
+        "schedules list --tenant",
+    ],
+)
+def test_a_number_that_no_row_can_have_is_wrong_usage(project: Project, command: str) -> None:
+    ended = project.forge(*command.split(), str(2**63))
+
+    assert ended.returncode == 2
+    assert "64 bits" in ended.stderr
 
 
 def test_settings_that_cannot_be_used_are_wrong_usage(project: Project, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forge.cli.json_input import read_json
-from forge.cli.options import Moment, json_option, project_options
+from forge.cli.options import Moment, Whole, json_option, project_options
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--scheduled-at", type=Moment(), help="When to run it.")
 @click.option("--expires-at", type=Moment(), help="When it is no longer wanted.")
 @click.option("--idempotency-key", metavar="KEY", help="Dispatch once per key.")
-@click.option("--tenant-id", type=int, help="Whose it is.")
+@click.option("--tenant-id", type=Whole(), help="Whose it is.")
 @click.option("--correlation-id", type=click.UUID, help="What ties it to other things.")
 @click.option("--queue", help="Where it waits, if not in the queue of its type.")
 @click.option("--tag", "tags", multiple=True, help="May be repeated.")

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
+from forge.cli.options import Whole
 from forge.core.retry import ErrorClass
 from forge.core.rules import CATEGORIES
 
@@ -15,7 +16,7 @@ CLASSES = list(ErrorClass.__args__)  # type: ignore[attr-defined]
 def filter_options(command: Command) -> Command:
     """Take --type, --category, --error-class, --fingerprint and --tenant."""
     for option in (
-        click.option("--tenant", "tenant_id", type=int, help="Only those of this tenant."),
+        click.option("--tenant", "tenant_id", type=Whole(), help="Only those of this tenant."),
         click.option("--fingerprint", help="Only those of this group."),
         click.option("--error-class", type=click.Choice(CLASSES), help="Only those of this class."),
         click.option("--category", type=click.Choice(list(CATEGORIES)), help="Only this category."),

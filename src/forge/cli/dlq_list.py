@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forge.cli.dlq_filter import filter_options
-from forge.cli.options import json_option, project_options
+from forge.cli.options import Whole, json_option, project_options
 from forge.core.dead_letter import STATUSES, UNDER_REVIEW
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ LONGEST_MESSAGE = 80
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many."
 )
-@click.option("--cursor", "before", type=int, help="Go on after this one.")
+@click.option("--cursor", "before", type=Whole(), help="Go on after this one.")
 @json_option
 @project_options
 def list_letters(

@@ -8,7 +8,7 @@ import click
 from forge.cli.actor import actor
 from forge.cli.dlq_filter import filter_options
 from forge.cli.json_input import read_json
-from forge.cli.options import json_option, project_options
+from forge.cli.options import Whole, json_option, project_options
 from forge.cli.show import print_either, say
 from forge.core.dead_letter import CAUSES
 from forge.core.errors import InvalidValue
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("dlq_id", type=int, required=False)
+@click.argument("dlq_id", type=Whole(), required=False)
 @click.option("--notes", help="Why; kept with the dead letter and in the audit.")
 @click.option("--payload", help="JSON to use instead of the payload of one dead letter.")
 @click.option("--all", "everything", is_flag=True, help="All that are under review.")

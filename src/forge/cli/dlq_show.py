@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from forge.cli.actor import actor
-from forge.cli.options import json_option, project_options
+from forge.cli.options import Whole, json_option, project_options
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("dlq_id", type=int)
+@click.argument("dlq_id", type=Whole())
 @json_option
 @project_options
 def show(dlq_id: int, app_option: str | None, config_path: Path | None, as_json: bool) -> None:
@@ -40,7 +40,7 @@ async def _read(app: "Forge", dlq_id: int) -> "DeadLetter":
 
 
 @click.command()
-@click.argument("dlq_id", type=int)
+@click.argument("dlq_id", type=Whole())
 @click.option("--notes", required=True, help="Why it is not to be done again; kept with it.")
 @json_option
 @project_options

@@ -46,6 +46,18 @@ def project_options(command: Command) -> Command:
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs.")
 
 
+class Whole(click.ParamType[int]):
+    """A whole number that the database has room for."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number: int = click.INT.convert(value, param, ctx)
+        if not -(2**63) <= number < 2**63:
+            self.fail(f"{number} is too large; it must be a number of 64 bits", param, ctx)
+        return number
+
+
 class Moment(click.ParamType[datetime]):
     """A point in time, in ISO 8601 and with its time zone."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from forge.cli.options import json_option, project_options
+from forge.cli.options import Whole, json_option, project_options
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -22,7 +22,9 @@ EVENTS = {
 
 def schedule_arguments(command: Command) -> Command:
     """Take the schedule that is meant: its id, or its type and key."""
-    command = click.option("--tenant", type=int, help="Whose it is, if it is a tenant's.")(command)
+    command = click.option("--tenant", type=Whole(), help="Whose it is, if it is a tenant's.")(
+        command
+    )
     command = click.argument("key", default="")(command)
     return click.argument("named", metavar="ID|TYPE")(command)
 

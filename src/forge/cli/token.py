@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import click
 
-from forge.cli.options import json_option, traceback_option
+from forge.cli.options import Whole, json_option, traceback_option
 
 ROLES = ["user", "staff", "manager"]
 # Makes a leaked token easy to find, for people and for scanners.
@@ -32,7 +32,7 @@ def token() -> None:
 @click.option(
     "--tenant",
     "tenant_id",
-    type=click.IntRange(-(2**63), 2**63 - 1),
+    type=Whole(),
     help="Whose rows it sees; without one it is an operator's and sees all.",
 )
 @json_option
