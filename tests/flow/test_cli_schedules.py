@@ -108,6 +108,7 @@ def test_who_moved_one_stands_in_the_audit(project: Project) -> None:
         "schedule_run_requested",
     ]
     assert all("@" in row[1] and row[2] == made for row in rows)
+    assert project.forge("audit").stdout.count(made) == 3
 
 
 def test_a_worker_makes_runs_and_fails_them_and_all_of_it_is_shown(project: Project) -> None:

@@ -67,7 +67,7 @@ def _print(page: list[dict[str, Any]], cursor: int | None) -> None:
         click.echo("there are no such events")
         return
     print_table(
-        ["id", "time", "event", "actor", "tenant", "job", "dlq id", "notes"],
+        ["id", "time", "event", "actor", "tenant", "job", "dlq id", "schedule", "notes"],
         [
             (
                 row["id"],
@@ -77,6 +77,7 @@ def _print(page: list[dict[str, Any]], cursor: int | None) -> None:
                 row["tenant_id"],
                 row["job_id"],
                 row["dlq_id"],
+                row["schedule_id"],
                 shorten(row["notes"], LONGEST_NOTES),
             )
             for row in page
