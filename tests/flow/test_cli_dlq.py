@@ -1,6 +1,7 @@
 """`forge dlq` and `forge audit`, as a person or a script uses them."""
 
 import json
+import re
 
 from tests.flow.command import Project, project_fixture
 
@@ -31,6 +32,7 @@ def test_dead_letters_are_listed_shown_and_grouped(project: Project) -> None:
     assert (group["letters"], group["place"]) == (2, "shop:fail")
     assert "no luck today" in table.stdout
     assert "attempt 1: dead_letter" in lines.stdout
+    assert re.search(r"from ....-..-.. ..:..:.. to ....-..-.. ..:..:..\n", lines.stdout)
 
 
 def test_one_is_reprocessed_with_another_payload_and_audited(project: Project) -> None:

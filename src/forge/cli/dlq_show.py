@@ -1,6 +1,7 @@
 """`forge dlq show` and `forge dlq discard`."""
 
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,14 +58,17 @@ def discard(
 
 
 def _print(letter: "DeadLetter") -> None:
-    from forge.cli.show import say, text
+    from forge.cli.show import print_attempt, print_columns
 
-    columns = {k: v for k, v in asdict(letter).items() if v is not None and k != "attempts"}
-    width = max(map(len, columns))
-    for name, value in columns.items():
-        click.echo(f"{name:<{width}}  {text(value)}")
-    for attempt in letter.attempts or ():
-        click.echo()
-        click.secho(f"attempt {attempt['attempt']}: {attempt['outcome']}", bold=True)
-        click.echo(f"from {attempt['started_at']} to {attempt['ended_at']}")
-        say(f"{attempt['exception'] or 'error'}: {attempt['error']}")
+    known = asdict(letter)
+    attempts = known.pop("attempts") or ()
+    print_columns({k: v for k, v in known.items() if v is not None})
+    for attempt in attempts:
+        print_attempt(
+            attempt | {name: _moment(attempt[name]) for name in ("started_at", "ended_at")}
+        )
+
+
+def _moment(written: str | None) -> datetime | None:
+    """Read a time that a dead letter keeps in JSON; what expired was never started."""
+    return None if written is None else datetime.fromisoformat(written)

@@ -49,16 +49,8 @@ def _columns(record: "JobRecord") -> dict[str, Any]:
 
 
 def _print(record: "JobRecord", attempts: list[dict[str, Any]]) -> None:
-    from forge.cli.show import say, text
+    from forge.cli.show import print_attempt, print_columns
 
-    columns = {name: value for name, value in _columns(record).items() if value is not None}
-    width = max(map(len, columns))
-    for name, value in columns.items():
-        click.echo(f"{name:<{width}}  {text(value)}")
-    for row in attempts:
-        click.echo()
-        click.secho(f"attempt {row['attempt']} (lease {row['lease']}): {row['outcome']}", bold=True)
-        click.echo(f"from {text(row['started_at'])} to {text(row['ended_at'])}")
-        say(f"{row['exception'] or 'error'}: {row['error']}")
-        if row["trace"]:
-            say(row["trace"].rstrip())
+    print_columns({k: v for k, v in _columns(record).items() if v is not None})
+    for attempt in attempts:
+        print_attempt(attempt)

@@ -1,5 +1,6 @@
 """`forge schedules show`."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,14 +46,12 @@ async def _read(app: "Forge", named: str, key: str, tenant: int | None) -> "View
 
 
 def _print(view: "View") -> None:
-    from forge.cli.show import text
+    from forge.cli.show import print_columns, text
 
     columns = view.as_json()
     told = {"next_runs", "recent_runs", "has_worker"}
     shown = {k: v for k, v in columns.items() if v not in (None, "") and k not in told}
-    width = max(map(len, shown))
-    for name, value in {"state": view.state, **shown}.items():
-        click.echo(f"{name:<{width}}  {text(value)}")
+    print_columns({"state": view.state, **shown})
     click.secho("\nnext runs", bold=True)
     for moment in view.next_runs:
         click.echo(text(moment))
@@ -62,7 +61,8 @@ def _print(view: "View") -> None:
         click.secho("\nlast runs", bold=True)
     for run in view.record.recent_runs:
         why = f": {text(run['error'])}" if "error" in run else ""
-        click.echo(f"{run['started_at'][:19].replace('T', ' ')}  {run['outcome']}{why}")
+        began = text(datetime.fromisoformat(run["started_at"]))
+        click.echo(f"{began}  {run['outcome']}{why}")
 
 
 def _why_none(view: "View") -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -76,6 +76,23 @@ def print_table(columns: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
     screen = console()
     screen.width = max(screen.width, needed)
     screen.print(table)
+
+
+def print_columns(columns: Mapping[str, Any]) -> None:
+    """Write what is known of one thing, a line each."""
+    width = max(map(len, columns))
+    for name, value in columns.items():
+        click.echo(f"{name:<{width}}  {text(value)}")
+
+
+def print_attempt(attempt: Mapping[str, Any]) -> None:
+    """Write an attempt that did not succeed, of a job or of its dead letter."""
+    lease = f" (lease {attempt['lease']})" if "lease" in attempt else ""
+    click.secho(f"\nattempt {attempt['attempt']}{lease}: {attempt['outcome']}", bold=True)
+    click.echo(f"from {text(attempt['started_at'])} to {text(attempt['ended_at'])}")
+    say(f"{attempt['exception'] or 'error'}: {attempt['error']}")
+    if attempt.get("trace"):
+        say(attempt["trace"].rstrip())
 
 
 def say(line: str, *, err: bool = False) -> None:
