@@ -53,6 +53,14 @@ class Caller:
         """The tenant whose rows are the caller's; None for an operator, who sees all."""
         return self.identity.tenant_id
 
+    def tenant_meant(self, asked: int | None) -> int | None:
+        """Return the tenant that a request is about: an operator may name any, others their own."""
+        if self.tenant_id is None:
+            return asked
+        if asked not in (None, self.tenant_id):
+            raise Problem("forbidden", "tenant_id is not the token's; leave it out")
+        return self.tenant_id
+
     async def run(self, statement: "Statement[T]") -> T:
         """Run one statement on the caller's behalf: row security shows it their rows alone."""
         database = await (await self.app.session()).database()

@@ -10,7 +10,6 @@ from forge.core.shown import shown_event
 from forge.http.access import Staff
 from forge.http.admin_shapes import AuditEvent, AuditPage, Cursor, Number, Tenant
 from forge.http.described import problems
-from forge.http.problem import Problem
 from forge.http.shapes import Name
 from forge.store import audit
 
@@ -34,15 +33,13 @@ async def list_audit(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> AuditPage:
     """List what was asked for, the latest first."""
-    if caller.tenant_id is not None and tenant_id not in (None, caller.tenant_id):
-        raise Problem("forbidden", "tenant_id is not the token's; leave it out")
     found = await caller.run(
         audit.listed(
             before=None if cursor is None else int(cursor),
             limit=limit + 1,
             event=event,
             actor=actor,
-            tenant=tenant_id if caller.tenant_id is None else caller.tenant_id,
+            tenant=caller.tenant_meant(tenant_id),
             job_id=job_id,
             dlq_id=dlq_id,
         )

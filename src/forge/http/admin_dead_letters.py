@@ -33,7 +33,7 @@ from forge.http.admin_shapes import (
     Tenant,
 )
 from forge.http.described import problems
-from forge.http.problem import Problem, faults_at, invalid
+from forge.http.problem import faults_at, invalid
 from forge.http.shapes import Name
 
 router = APIRouter(tags=["admin"])
@@ -64,7 +64,7 @@ async def list_dead_letters(
         job_type=job_type,
         error_class=error_class,
         fingerprint=fingerprint,
-        tenant_id=_tenant(caller, tenant_id),
+        tenant_id=caller.tenant_meant(tenant_id),
         before=None if cursor is None else int(cursor),
         limit=limit,
     )
@@ -108,7 +108,7 @@ async def group_dead_letters(
         category=category,
         job_type=job_type,
         error_class=error_class,
-        tenant_id=_tenant(caller, tenant_id),
+        tenant_id=caller.tenant_meant(tenant_id),
         limit=limit,
     )
     return DeadLetterGroups(groups=await _groups(caller, found))
@@ -124,7 +124,7 @@ async def group_dead_letters(
 async def reprocess_many(caller: Manager, body: BulkIn, response: Response) -> BulkOut:
     """Have a worker make new jobs of all that match, at a stated rate, a few of them first."""
     asked = body.model_dump(exclude={"dry_run", "all"})
-    asked["tenant_id"] = _tenant(caller, body.tenant_id)
+    asked["tenant_id"] = caller.tenant_meant(body.tenant_id)
     letters = _letters(caller)
     causes: Any = {name: asked[name] for name in CAUSES}
     plan = await letters.plan(**causes)
@@ -195,13 +195,6 @@ async def discard_dead_letter(dlq_id: DlqId, caller: Manager, body: DiscardIn) -
 def _letters(caller: Caller) -> DeadLetters:
     """Return the dead letters that the caller may see."""
     return DeadLetters(caller.app, caller.run)
-
-
-def _tenant(caller: Caller, asked: int | None) -> int | None:
-    """Return whose letters are meant: an operator may ask for one tenant's."""
-    if caller.tenant_id is not None and asked not in (None, caller.tenant_id):
-        raise Problem("forbidden", "tenant_id is not the token's; leave it out")
-    return asked if caller.tenant_id is None else caller.tenant_id
 
 
 async def _groups(caller: Caller, found: Sequence[DeadLetterGroup]) -> list[DeadLetterGroupOut]:

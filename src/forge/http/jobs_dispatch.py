@@ -99,9 +99,8 @@ def _options(caller: Caller, wanted: DispatchOptions) -> Options:
         for name in wanted.model_fields_set
         if name not in ("args", "inputs") and (value := getattr(wanted, name)) is not None
     }
-    tenant = caller.tenant_id
-    if tenant is not None and options.setdefault("tenant_id", tenant) != tenant:
-        raise Problem("forbidden", "tenant_id is not the token's; leave it out")
+    if (tenant := caller.tenant_meant(options.get("tenant_id"))) is not None:
+        options["tenant_id"] = tenant
     options["auth"] = caller.identity.as_auth()
     return options  # type: ignore[no-any-return]
 
