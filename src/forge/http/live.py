@@ -96,10 +96,6 @@ def right_of_watch_token(connection: HTTPConnection, token: str, job_id: UUID) -
     return ByWatchToken(expires_at)
 
 
-def stopping() -> Problem:
-    return Problem("unavailable", "the server stops; come back", headers={"Retry-After": "1"})
-
-
 async def until_one_ends(*parts: Coroutine[Any, Any, None]) -> None:
     """Run the halves of a conversation until one of them ends, and end the other with it."""
     tasks = [asyncio.ensure_future(part) for part in parts]

@@ -10,17 +10,10 @@ from starlette.responses import Response
 
 from forge.core.errors import DatabaseUnavailable
 from forge.http.access import Need
-from forge.http.live import (
-    ByIdentity,
-    ByWatchToken,
-    hub_of,
-    right_of_header,
-    right_of_watch_token,
-    stopping,
-)
+from forge.http.live import Right, hub_of, right_of_header, right_of_watch_token
 from forge.http.live_stream import FINAL, MEDIA_TYPE, EventStream
 from forge.http.live_view import LiveJob
-from forge.http.problem import no_such_job
+from forge.http.problem import Problem, no_such_job
 from forge.hub import Closed, Hub, JobGone
 
 router = APIRouter(tags=["live"])
@@ -42,7 +35,7 @@ async def follower(
     watch_token: Annotated[
         str | None, Query(description="Instead of a bearer token: a right to this one job.")
     ] = None,
-) -> ByIdentity | ByWatchToken:
+) -> Right:
     """Return by which right the caller follows this job."""
     if watch_token is None:
         return right_of_header(connection)
@@ -50,7 +43,7 @@ async def follower(
 
 
 follower.need = Need.USER  # type: ignore[attr-defined]
-Follower = Annotated[ByIdentity | ByWatchToken, Depends(follower)]
+Follower = Annotated[Right, Depends(follower)]
 
 
 @router.get(
@@ -93,4 +86,6 @@ async def _present(hub: Hub[LiveJob], job_id: UUID) -> LiveJob:
         except JobGone:
             raise no_such_job(job_id) from None
         except Closed:
-            raise stopping() from None
+            raise Problem(
+                "unavailable", "the server stops; come back", headers={"Retry-After": "1"}
+            ) from None

@@ -10,13 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from forge.core.errors import ForgeError
 from forge.http.auth import refuse
-from forge.http.live import (
-    RECHECK,
-    STALL,
-    ByIdentity,
-    ByWatchToken,
-    until_one_ends,
-)
+from forge.http.live import RECHECK, STALL, Right, until_one_ends
 from forge.http.live_view import LiveJob
 from forge.http.problem import Problem, no_such_job
 from forge.http.refusals import as_problem
@@ -36,7 +30,7 @@ class EventStream(Response):
     media_type = MEDIA_TYPE
     charset = "utf-8"
 
-    def __init__(self, hub: Hub[LiveJob], job_id: UUID, right: ByIdentity | ByWatchToken) -> None:
+    def __init__(self, hub: Hub[LiveJob], job_id: UUID, right: Right) -> None:
         # X-Accel-Buffering: nginx would keep the events until its buffer is full.
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
