@@ -67,7 +67,7 @@ class Caller:
         return await database.run(statement, self.identity.tenant_id)
 
     async def run_over_all(self, statement: "Statement[T]") -> T:
-        """Run one statement over everybody's rows, whose answer the caller is not shown."""
+        """Run one statement over everybody's rows, of which the caller is told numbers at most."""
         database = await (await self.app.session()).database()
         return await database.run(statement)
 

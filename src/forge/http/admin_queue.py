@@ -9,12 +9,12 @@ from fastapi import APIRouter, Query
 from forge.core.dead_letter import Statistics
 from forge.core.lifecycle import Status
 from forge.http.access import Caller, Manager
-from forge.http.admin_shapes import Category, Precision, QueueJob, QueuePage, QueueStatistics
+from forge.http.admin_shapes import Category, QueueJob, QueuePage, QueueStatistics
 from forge.http.described import problems
 from forge.http.jobs_read import PRIORITIES
 from forge.http.paging import Asked, find_page, wanted_by
 from forge.http.problem import Fault, invalid
-from forge.http.shapes import Name
+from forge.http.shapes import Name, Precision
 from forge.store import listing, statistics
 from forge.store.listing import Wanted
 from forge.store.statistics import MOST_COUNTED

@@ -11,7 +11,7 @@ from forge.core.lifecycle import State, Status
 from forge.core.retry import ErrorClass
 from forge.dead_letters.bulk import HIGHEST_RATE, MOST_CANARIES
 from forge.dead_letters.review import LONGEST_NOTES, check_notes
-from forge.http.shapes import AnyPriority, JobOut, Name, PriorityValue, Whole
+from forge.http.shapes import AnyPriority, JobOut, Name, Precision, PriorityValue, Whole
 
 Category = Literal[
     "ingestion",
@@ -23,7 +23,6 @@ Category = Literal[
     "export",
     "maintenance",
 ]
-Precision = Literal["exact", "at_least", "estimate"]
 Notes = Annotated[
     str,
     Field(max_length=LONGEST_NOTES, description="Why; kept with the dead letter and its audit."),

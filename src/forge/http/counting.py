@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Collection
-from typing import Literal
 
 from forge.core.lifecycle import FINAL, OWNED, WAITING, Status
 from forge.http.access import Caller
-from forge.http.shapes import Count, CountsOut, TypeCounts
+from forge.http.shapes import Count, CountsOut, Precision, TypeCounts
 from forge.store import listing
 from forge.store.statement import Rows
 
@@ -15,7 +14,6 @@ CAP = 10_000
 # How much of a table with more is read to estimate the rest.
 SAMPLE_BLOCKS = 500
 
-Precision = Literal["exact", "at_least", "estimate"]
 Tally = Counter[tuple[str, str]]
 
 

@@ -1,6 +1,5 @@
 """Where a waiting job stands in its line, and when it may start."""
 
-from typing import Literal
 from uuid import UUID
 
 from fastapi import APIRouter
@@ -11,7 +10,7 @@ from forge.core.lifecycle import WAITING, Status
 from forge.http.access import User
 from forge.http.described import problems
 from forge.http.jobs_read import row_of
-from forge.http.shapes import Count
+from forge.http.shapes import Count, Precision
 from forge.store import position
 
 router = APIRouter(tags=["jobs"])
@@ -54,15 +53,14 @@ async def get_job_eta(job_id: UUID, caller: User) -> EtaOut:
     """
     row = await row_of(caller, job_id)
     # The line is everybody's: how long it is, though not what is in it, is no tenant's secret.
-    database = await (await caller.app.session()).database()
-    place = await database.run(position.ahead(job_id, MOST_AHEAD))
+    place = await caller.run_over_all(position.ahead(job_id, MOST_AHEAD))
     if place is None or place["status"] not in WAITING:
         status = Status(row["status"] if place is None else place["status"])
         return EtaOut(job_id=job_id, status=status, position=None, eta_seconds=None)
     ahead, is_capped = place["ahead"], place["ahead"] >= MOST_AHEAD
-    starts = await database.run(position.started_lately(job_id))
+    starts = await caller.run_over_all(position.started_lately(job_id))
     found = estimate(ahead, place["due_in"], starts, is_capped=is_capped)
-    precision: Literal["at_least", "exact"] = "at_least" if is_capped else "exact"
+    precision: Precision = "at_least" if is_capped else "exact"
     return EtaOut(
         job_id=job_id,
         status=Status(place["status"]),

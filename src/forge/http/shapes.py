@@ -177,11 +177,14 @@ class Items(BaseModel, Generic[T]):
     items: list[T]
 
 
+Precision = Literal["exact", "at_least", "estimate"]
+
+
 class Count(BaseModel):
     """How many, and how well that is known."""
 
     count: int
-    precision: Literal["exact", "at_least", "estimate"]
+    precision: Precision
 
 
 class TypeCounts(BaseModel):
