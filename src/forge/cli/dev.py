@@ -2,7 +2,6 @@
 
 import asyncio
 import secrets
-import signal
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,12 +59,11 @@ def dev(
 
 
 async def _develop(parts: "list[Part]", folders: list[Path], config: "Config") -> int:
+    from forge.cli.offspring import obey
     from forge.cli.reloader import Reloader
 
     reloader = Reloader(parts, folders, config)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, reloader.stop)
+    obey(reloader.stop)
     await reloader.run()
     return 0
 

@@ -1,14 +1,29 @@
-"""A command as a process of its own, started by another one and bound to its life."""
+"""A command as a process: what makes it stop, and how it is bound to the life of another."""
 
 import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 # How one ends that would fail in the same way if it were started again.
 CANNOT_BEGIN = 3
+
+
+def obey(stop: Callable[[], None], lifeline: int | None = None) -> None:
+    """Have each signal to stop, and the end of whoever started us, call this."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    if lifeline is not None:
+
+        def parent_is_gone() -> None:
+            loop.remove_reader(lifeline)
+            stop()
+
+        # The other end of this pipe is open for as long as the process that started us lives.
+        loop.add_reader(lifeline, parent_is_gone)
 
 
 class ForgeProcess:

@@ -1,10 +1,8 @@
 """Serving the HTTP API on a socket, with uvicorn, until a signal or the parent's end."""
 
-import asyncio
 import errno
 import logging
 import re
-import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from forge.cli.offspring import obey
 from forge.core.errors import ConfigError, ForgeError
 
 if TYPE_CHECKING:
@@ -77,7 +76,12 @@ async def serve(
     await (await app.session()).database()
     api = create_app(app)
     server = make_server(api, access_log=access_log, at_end=partial(end_streams, api))
-    _obey_signals(server, lifeline)
+
+    def stop() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    obey(stop, lifeline)
     click.echo(f"forge server listens on {address_of(listener)}")
     await server.serve([listener])
 
@@ -122,24 +126,6 @@ def make_server(
         timeout_graceful_shutdown=GRACE,
     )
     return Server(config)
-
-
-def _obey_signals(server: "uvicorn.Server", lifeline: int | None) -> None:
-    loop = asyncio.get_running_loop()
-
-    def stop() -> None:
-        server.force_exit = server.should_exit
-        server.should_exit = True
-
-    def parent_is_gone() -> None:
-        loop.remove_reader(lifeline or 0)
-        stop()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
-    if lifeline is not None:
-        # The other end of this pipe is open for as long as the process that started us lives.
-        loop.add_reader(lifeline, parent_is_gone)
 
 
 def _hide_tokens(record: logging.LogRecord) -> bool:

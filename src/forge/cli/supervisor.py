@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from forge.cli.metrics_output import served
-from forge.cli.offspring import CANNOT_BEGIN, ForgeProcess
+from forge.cli.offspring import CANNOT_BEGIN, ForgeProcess, obey
 from forge.store.waiting import within
 from forge.telemetry.merging import Gathered
 
@@ -28,9 +28,7 @@ async def supervise(arguments: Sequence[str], count: int, settings: "WorkerConfi
     """Keep `count` workers running until told to stop; 0 when all of them ended in good order."""
     gathered = None if settings.metrics_port is None else Gathered()
     supervisor = _Supervisor(arguments, gathered)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, supervisor.stop)
+    obey(supervisor.stop)
     log.info("starting %d workers", count)
     with served(settings, gathered or Gathered()):
         listening = asyncio.ensure_future(supervisor.listen())

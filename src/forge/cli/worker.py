@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forge.cli.log_output import LEVELS, set_up_logging
-from forge.cli.offspring import CANNOT_BEGIN
+from forge.cli.offspring import CANNOT_BEGIN, obey
 from forge.cli.options import project_options
 
 if TYPE_CHECKING:
@@ -119,16 +119,7 @@ def _obey_signals(worker: "Worker", running: "asyncio.Future[None]", lifeline: i
             log.info("giving back what is not done")
             worker.release()
 
-    def parent_is_gone() -> None:
-        loop.remove_reader(lifeline or 0)
-        stop()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
-    if lifeline is not None:
-        # The other end of this pipe is open for as long as the process that started us lives.
-        loop.add_reader(lifeline, parent_is_gone)
+    obey(stop, lifeline)
 
 
 async def _greet(worker: "Worker") -> None:
