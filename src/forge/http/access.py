@@ -9,6 +9,7 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from forge.http.identity import Identity, Role
+from forge.http.loopback import is_local
 from forge.http.problem import Problem
 
 if TYPE_CHECKING:
@@ -85,6 +86,15 @@ def allow(need: Need) -> Callable[[HTTPConnection], Coroutine[Any, Any, Caller]]
     return caller
 
 
+async def local_or_staff(connection: HTTPConnection) -> None:
+    """Let in who has the role, and whoever calls from this very machine."""
+    if not is_local(connection):
+        await allow(Need.STAFF)(connection)
+
+
+local_or_staff.need = Need.STAFF  # type: ignore[attr-defined]
+
 User = Annotated[Caller, Depends(allow(Need.USER))]
 Staff = Annotated[Caller, Depends(allow(Need.STAFF))]
 Manager = Annotated[Caller, Depends(allow(Need.MANAGER))]
+LocalOrStaff = Annotated[None, Depends(local_or_staff)]

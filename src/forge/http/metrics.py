@@ -1,13 +1,12 @@
 """The server's metrics, for staff and for scrapers on the same machine."""
 
 import asyncio
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 
 from forge.core.errors import ForgeError
+from forge.http.access import LocalOrStaff
 from forge.http.canaries import Canaries
-from forge.http.openapi import reader
 from forge.telemetry.exposition import render
 from forge.telemetry.queries import of_api
 from forge.telemetry.queue import QueueWatch
@@ -35,7 +34,7 @@ def install_metrics(api: FastAPI) -> None:
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-async def metrics(request: Request, _: Annotated[None, Depends(reader)]) -> Response:
+async def metrics(request: Request, _: LocalOrStaff) -> Response:
     """Return the metrics in the format of Prometheus, to staff and to callers on this machine."""
     await _look_at_the_queue(request)
     app = request.app.state.forge

@@ -1,20 +1,18 @@
 """The OpenAPI document: the routes, and every registered type with its own schema."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
-from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 
 from forge.calls.definition import CallDefinition
 from forge.http import calls_described
-from forge.http.access import Need, allow
+from forge.http.access import LocalOrStaff
 from forge.http.described import problems
 from forge.http.job_types import known_types
-from forge.http.loopback import is_local
 from forge.http.routes import need_of, walk
 from forge.http.shapes import JobTypeOut, ProblemOut
 from forge.http.types_described import describe_types
@@ -27,22 +25,13 @@ ALWAYS = ("too_large", "invalid", "internal")
 GUARDED = ("unauthenticated", "forbidden", "unavailable")
 
 
-async def reader(connection: HTTPConnection) -> None:
-    """Let in who has the role, and whoever calls from this very machine."""
-    if not is_local(connection):
-        await allow(Need.STAFF)(connection)
-
-
-reader.need = Need.STAFF  # type: ignore[attr-defined]
-
-
 @router.get(
     "/openapi.json",
     operation_id="openapi",
     response_model=dict[str, Any],
     openapi_extra={"security": [{"bearer": []}, {}]},
 )
-async def openapi(request: Request, _: Annotated[None, Depends(reader)]) -> JSONResponse:
+async def openapi(request: Request, _: LocalOrStaff) -> JSONResponse:
     """Return this document, to staff and to callers on the same machine."""
     app = request.app.state.forge
     database = await (await app.session()).database()
