@@ -1,6 +1,6 @@
 """`app.dead_letters`: list, group, count, reprocess, discard."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -18,17 +18,15 @@ from forge.core.dead_letter import (
 from forge.core.errors import AlreadyReviewed, ForgeError, InvalidValue, UnknownDeadLetter
 from forge.core.payload import encode
 from forge.core.wish import check_name
-from forge.dead_letters.bulk import Plan, Wanted, plan, request
+from forge.dead_letters.bulk import Plan, Run, Wanted, plan, request
 from forge.dead_letters.edit import edited
 from forge.store import dead_letters
 from forge.store.borrowed import run_on
-from forge.store.statement import Statement
 
 if TYPE_CHECKING:
     from forge.app import Forge
     from forge.handle import JobHandle
 
-Run = Callable[[Statement[Any]], Awaitable[Any]]
 LONGEST_NOTES = 10_000
 MOST_LISTED = 10_000
 

@@ -8,7 +8,7 @@ from forge.allowances import allowances
 from forge.core.dead_letter import DeadLetter, DeadLetterGroup
 from forge.core.redact import REDACTED, redact_text
 from forge.core.shown import shown_message
-from forge.dead_letters.review import Run
+from forge.dead_letters.bulk import Run
 from forge.store import dead_letters
 
 if TYPE_CHECKING:
