@@ -27,7 +27,6 @@ NEEDED = ("fastapi", "uvicorn", "httptools", "websockets", "jwt")
 GRACE = 10
 # Longer than load balancers keep a connection without traffic, so that they close first.
 KEEP_ALIVE = 75
-LARGEST_MESSAGE = 65_536
 _WATCH_TOKEN = re.compile(r"([?&]watch_token=)[^&]*")
 # After so many seconds without reading a client counts as gone.
 STALLED = 40
@@ -95,6 +94,8 @@ def make_server(
     """Return the server of an ASGI app, for a socket that listens already."""
     import uvicorn
 
+    from forge.http.live_messages import LARGEST
+
     class Server(uvicorn.Server):
         """The signals are ours: a server that ends in good order ends with exit code 0."""
 
@@ -107,17 +108,14 @@ def make_server(
                 await at_end()
             await super().shutdown(sockets)
 
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    access = logging.getLogger("uvicorn.access")
-    access.setLevel(logging.INFO)
-    access.addFilter(_hide_tokens)
+    _set_up_access_log()
     config = uvicorn.Config(
         api,
         http="httptools",
         # No task per socket and no compressor in it: thousands of them stay small.
         ws="websockets-sansio",
         ws_per_message_deflate=False,
-        ws_max_size=LARGEST_MESSAGE,
+        ws_max_size=LARGEST,
         lifespan="on",
         log_config=None,
         access_log=access_log,
@@ -126,6 +124,13 @@ def make_server(
         timeout_graceful_shutdown=GRACE,
     )
     return Server(config)
+
+
+def _set_up_access_log() -> None:
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    access = logging.getLogger("uvicorn.access")
+    access.setLevel(logging.INFO)
+    access.addFilter(_hide_tokens)
 
 
 def _hide_tokens(record: logging.LogRecord) -> bool:

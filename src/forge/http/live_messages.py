@@ -10,6 +10,7 @@ from starlette.types import Message
 from forge.http.problem import Fault, Problem, invalid
 from forge.http.refusals import path_of
 
+# What a client may say at once.
 LARGEST = 65_536
 
 
