@@ -9,7 +9,7 @@ from forge.cli.jobs_show import show
 
 @click.group()
 def jobs() -> None:
-    """List, show, cancel and delete jobs."""
+    """List, show, cancel and delete jobs, and run them now."""
 
 
 for command in (list_jobs, show, cancel, delete, run_now):
