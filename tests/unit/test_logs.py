@@ -22,7 +22,7 @@ from forge.core.outcome import (
     Snoozed,
     settle,
 )
-from forge.telemetry.logs import JsonFormatter, log_events, logger
+from forge.telemetry.logs import JsonFormatter, TextFormatter, log_events, logger
 
 FIELDS = {
     "job_id",
@@ -124,6 +124,20 @@ def test_the_line_tells_how_long_it_took_from_when_it_is_tried_again(
     events.emit(ended(outcome))
 
     assert [record.getMessage() for record in caplog.records] == [f"export {JOB.id} {line}"]
+
+
+def test_the_words_of_a_job_command_no_terminal_and_pass_for_no_other_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    events = Events()
+    log_events(events)
+
+    events.emit(ended(Raised(Failure("E", "\x1b]0;owned\x07\n2030-01-01 all is well", ""))))
+
+    (record,) = caplog.records
+    (line,) = TextFormatter().format(record).splitlines()
+    assert line.endswith(r": E: \x1b]0;owned\x07 2030-01-01 all is well")
+    assert json.loads(JsonFormatter().format(record))["error"].count("\n") == 1
 
 
 def test_what_is_not_an_attempt_of_its_own_is_said_too(caplog: pytest.LogCaptureFixture) -> None:

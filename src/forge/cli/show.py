@@ -1,7 +1,6 @@
 """Showing things: tables and lines for people, JSON for programs."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forge.core.duration import format_duration
+from forge.core.harmless import harmless
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -97,12 +97,12 @@ def print_attempt(attempt: Mapping[str, Any]) -> None:
 
 def say(line: str, *, err: bool = False) -> None:
     """Write what may hold the words of a job, which must not command the terminal."""
-    click.echo(_harmless(line), err=err)
+    click.echo(harmless(line), err=err)
 
 
 def text(value: Any) -> str:
     """Write one value on one line, as a person would."""
-    return _harmless(_written(value))
+    return harmless(_written(value))
 
 
 def _written(value: Any) -> str:
@@ -126,14 +126,6 @@ def shorten(value: str | None, longest: int) -> str | None:
     """Cut a text that would fill its table alone."""
     line = None if value is None else " ".join(value.split())
     return line if line is None or len(line) <= longest else line[: longest - 1] + "…"
-
-
-def _harmless(text: str) -> str:
-    return _COMMANDS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-
-
-# What a terminal takes for commands: to write into the clipboard, over other lines, or worse.
-_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from forge.core.event import (
     JobsRescued,
     WorkerNotice,
 )
+from forge.core.harmless import harmless
 from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.outcome import (
@@ -96,8 +97,11 @@ class TextFormatter(logging.Formatter):
     def __init__(self) -> None:
         super().__init__(TEXT_FORMAT)
 
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        return harmless(super().formatMessage(record))
+
     def formatException(self, error: Any) -> str:  # noqa: N802
-        return redact_text(super().formatException(error))
+        return harmless(redact_text(super().formatException(error)))
 
 
 LONGEST_ERROR = 500
@@ -132,7 +136,8 @@ def _log_attempt(event: AttemptEnded) -> None:
         job.attempt,
         job.max_attempts,
         _next_try(ack),
-        f": {error}" if error else "",
+        # On this line, or it could pass for one of its own.
+        f": {' '.join(error.split())}" if error else "",
         extra=_fields(job, event.seconds, outcome, error, status),
     )
 
