@@ -24,6 +24,7 @@ from forge.core.errors import (
     StatementRefused,
     TimedOut,
     UnknownDeadLetter,
+    UnknownJob,
     UnknownJobType,
     UnknownSchedule,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "TimedOut",
     "Transient",
     "UnknownDeadLetter",
+    "UnknownJob",
     "UnknownJobType",
     "UnknownSchedule",
     "Worker",

@@ -16,7 +16,7 @@ from forge.calls.verbs import Calls
 from forge.catalog import Catalog
 from forge.classify import Classifier
 from forge.config import Config, given_or_loaded, given_url
-from forge.core.errors import ForgeError, InvalidValue
+from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.event import Events
 from forge.core.record import JobRecord
 from forge.core.wish import Options, check_uuid
@@ -220,7 +220,7 @@ class Forge(Calls, Recurring, Requesting, Measured):
         wanted = jobs.get([check_uuid(job_id)])
         found = await (await self._session_here().database()).run(wanted)
         if not found:
-            raise ForgeError(f"there is no job {job_id}; it may have been deleted or pruned")
+            raise UnknownJob.of(job_id)
         return JobRecord.from_row(found[0])
 
     def handle(self, job_id: UUID | str) -> JobHandle:

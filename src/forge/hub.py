@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from forge.core.errors import DatabaseUnavailable, ForgeError
+from forge.core.errors import DatabaseUnavailable, ForgeError, UnknownJob
 from forge.store.database import Database
 from forge.store.ear import Ear
 from forge.store.notify import CHANGES, changed_ids
@@ -25,10 +25,6 @@ DEAF_POLL = 0.5
 # Notifications of several workers that arrive together are answered by one read.
 GAP = 0.01
 MOST_AT_ONCE = 1000
-
-
-class JobGone(ForgeError):
-    """The job does not exist, or no more."""
 
 
 class Closed(ForgeError):
@@ -155,8 +151,7 @@ class Hub(Generic[T]):
         self, job_id: UUID, watched: "_Watched[T]", newcomers: "set[Tell[T]]", row: Row
     ) -> None:
         if row["version"] is None:
-            gone = f"there is no job {job_id}; it may have been deleted or pruned"
-            self._tell_all(job_id, JobGone(gone))
+            self._tell_all(job_id, UnknownJob.of(job_id))
             return
         # Who came after the read began is told by the next one, which shows what is newest then.
         is_new = row["version"] != watched.version

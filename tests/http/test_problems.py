@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import httpx
@@ -21,6 +22,7 @@ from forge.core.errors import (
     InvalidValue,
     SchemaMissing,
     StatementRefused,
+    UnknownJob,
     UnknownJobType,
     UnknownSchedule,
 )
@@ -67,6 +69,7 @@ def refused(sqlstate: str) -> StatementRefused:
         (InvalidPayload("input.n must be a number", "$.n"), 422, "invalid"),
         (InvalidValue("priority must be one of …"), 422, "invalid"),
         (UnknownJobType("nobody registered it"), 404, "unknown_job_type"),
+        (UnknownJob.of(uuid4()), 404, "not_found"),
         (UnknownSchedule("there is no schedule 7"), 404, "not_found"),
         (DatabaseUnavailable("the database at hush does not answer"), 503, "unavailable"),
         (SchemaMissing("hush"), 503, "unavailable"),

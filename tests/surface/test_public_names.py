@@ -55,6 +55,7 @@ NAMES = {
     "TimedOut",
     "Transient",
     "UnknownDeadLetter",
+    "UnknownJob",
     "UnknownJobType",
     "UnknownSchedule",
     "Worker",

@@ -1,7 +1,8 @@
 """The one tree of errors: every error that Forge raises on purpose is a ForgeError."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
+from uuid import UUID
 
 
 class Fault(NamedTuple):
@@ -38,6 +39,15 @@ class ConfigError(ForgeError):
 
 class UnknownJobType(ForgeError, LookupError):
     """Nobody registered a job type of this name."""
+
+
+class UnknownJob(ForgeError, LookupError):
+    """There is no job of this id, or no more, or it is another tenant's."""
+
+    @classmethod
+    def of(cls, job_id: UUID | str) -> Self:
+        """Say which one."""
+        return cls(f"there is no job {job_id}; it may have been deleted or pruned")
 
 
 class UnknownSchedule(ForgeError, LookupError):

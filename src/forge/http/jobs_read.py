@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime
 
 from forge.allowances import allowance
+from forge.core.errors import UnknownJob
 from forge.core.lifecycle import State, Status
 from forge.core.record import JobRecord
 from forge.core.shown import shown_attempt, shown_job
@@ -15,7 +16,6 @@ from forge.http.access import Caller, User
 from forge.http.counting import counts
 from forge.http.described import problems
 from forge.http.paging import Asked, find_page
-from forge.http.problem import no_such_job
 from forge.http.shapes import AttemptOut, CountsOut, Items, JobOut, JobPage, Name
 from forge.store import jobs
 
@@ -93,5 +93,5 @@ async def row_of(caller: Caller, job_id: UUID) -> Mapping[str, Any]:
     """Return the row of a job that the caller may see."""
     found = await caller.run(jobs.get([job_id]))
     if not found or caller.tenant_id not in (None, found[0]["tenant_id"]):
-        raise no_such_job(job_id)
+        raise UnknownJob.of(job_id)
     return found[0]

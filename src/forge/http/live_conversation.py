@@ -8,7 +8,7 @@ from uuid import UUID
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from forge.core.errors import ForgeError
+from forge.core.errors import ForgeError, UnknownJob
 from forge.http.auth import refuse
 from forge.http.live import (
     RECHECK,
@@ -30,9 +30,9 @@ from forge.http.live_messages import (
 )
 from forge.http.live_pace import Pace
 from forge.http.live_view import LiveJob
-from forge.http.problem import Problem, no_such_job
+from forge.http.problem import Problem
 from forge.http.refusals import as_problem
-from forge.hub import Closed, Hub, JobGone
+from forge.hub import Closed, Hub
 
 MOST_SUBSCRIPTIONS = 1000
 # Who has not said by then who they are, or which job they may follow, is sent away.
@@ -146,18 +146,17 @@ class Conversation:
                 self._unsent[job_id] = news.message
                 self._news.set()
             else:
-                self._dismiss(job_id, no_such_job(job_id))
+                self._dismiss(job_id, UnknownJob.of(job_id))
         elif isinstance(news, Closed):
             self._ending = STOPPING
             self._news.set()
         else:
-            gone = isinstance(news, JobGone)
-            self._dismiss(job_id, no_such_job(job_id) if gone else as_problem(news))
+            self._dismiss(job_id, news)
 
-    def _dismiss(self, job_id: UUID, problem: Problem) -> None:
+    def _dismiss(self, job_id: UUID, error: ForgeError | Problem) -> None:
         """End one subscription and say why."""
         self._leave(job_id)
-        self._unsent[job_id] = error_message(problem, job_id)
+        self._unsent[job_id] = error_message(as_problem(error), job_id)
         self._news.set()
 
     async def _talk(self) -> None:

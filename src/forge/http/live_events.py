@@ -8,13 +8,13 @@ from fastapi import APIRouter, Depends, Header, Query
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from forge.core.errors import DatabaseUnavailable
+from forge.core.errors import DatabaseUnavailable, UnknownJob
 from forge.http.access import Need
 from forge.http.live import Right, hub_of, right_of_header, right_of_watch_token
 from forge.http.live_stream import FINAL, MEDIA_TYPE, EventStream
 from forge.http.live_view import LiveJob
-from forge.http.problem import Problem, no_such_job
-from forge.hub import Closed, Hub, JobGone
+from forge.http.problem import Problem
+from forge.hub import Closed, Hub
 
 router = APIRouter(tags=["live"])
 PATIENCE = 5.0
@@ -70,7 +70,7 @@ async def follow_job(
     hub = await hub_of(connection)
     job = await _present(hub, job_id)
     if not right.covers(job):
-        raise no_such_job(job_id)
+        raise UnknownJob.of(job_id)
     if job.is_final and (last_event_id or "").endswith(FINAL):
         return Response(status_code=204)
     return EventStream(hub, job_id, right)
@@ -83,8 +83,6 @@ async def _present(hub: Hub[LiveJob], job_id: UUID) -> LiveJob:
                 return await newest.next()
         except TimeoutError:
             raise DatabaseUnavailable(f"no answer within {PATIENCE:g} s; try again") from None
-        except JobGone:
-            raise no_such_job(job_id) from None
         except Closed:
             raise Problem(
                 "unavailable", "the server stops; come back", headers={"Retry-After": "1"}

@@ -8,13 +8,13 @@ from uuid import UUID
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from forge.core.errors import ForgeError
+from forge.core.errors import ForgeError, UnknownJob
 from forge.http.auth import refuse
 from forge.http.live import RECHECK, STALL, Right, until_one_ends
 from forge.http.live_view import LiveJob
-from forge.http.problem import Problem, no_such_job
+from forge.http.problem import Problem
 from forge.http.refusals import as_problem
-from forge.hub import Closed, Hub, JobGone, Newest
+from forge.hub import Closed, Hub, Newest
 
 MEDIA_TYPE = "text/event-stream"
 # How the id of the last event ends: who comes back with it has seen everything.
@@ -69,15 +69,12 @@ class EventStream(Response):
                 continue
             except Closed:
                 return  # the browser comes back by itself, to whoever serves it then
-            except JobGone:
-                yield self._end(no_such_job(self._job_id))
-                return
             except ForgeError as error:
                 yield self._end(as_problem(error))
                 return
             silent_for = 0.0
             if not self._right.covers(job):
-                yield self._end(no_such_job(self._job_id))
+                yield self._end(as_problem(UnknownJob.of(self._job_id)))
                 return
             yield _event("job", job.job, f"{job.version}{FINAL if job.is_final else ''}")
             if job.is_final:

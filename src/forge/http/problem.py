@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from starlette.responses import JSONResponse
 
@@ -94,7 +93,3 @@ def invalid(faults: Iterable[Fault]) -> Problem:
 def faults_at(place: str, error: InvalidPayload) -> list[Fault]:
     """Return the faults of a payload as they lie in the request that holds it at this place."""
     return [Fault(place + fault.path.removeprefix("$"), fault.message) for fault in error.faults]
-
-
-def no_such_job(job_id: UUID) -> Problem:
-    return Problem("not_found", f"there is no job {job_id}; it may have been deleted or pruned")

@@ -19,6 +19,7 @@ from forge.core.errors import (
     SchemaMissing,
     StatementRefused,
     UnknownDeadLetter,
+    UnknownJob,
     UnknownJobType,
     UnknownSchedule,
 )
@@ -55,7 +56,7 @@ def as_problem(error: BaseException) -> Problem:
             return _invalid("a text holds a lone surrogate, which is no character; remove it")
         case UnknownJobType():
             return Problem("unknown_job_type", str(error))
-        case UnknownSchedule() | UnknownDeadLetter():
+        case UnknownJob() | UnknownSchedule() | UnknownDeadLetter():
             return Problem("not_found", str(error))
         case AlreadyReviewed():
             return Problem("conflict", str(error))

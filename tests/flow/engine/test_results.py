@@ -10,13 +10,13 @@ import pytest
 
 from forge import (
     Forge,
-    ForgeError,
     JobContext,
     JobFailed,
     JobRecord,
     NonRetryable,
     ResultTimeout,
     Retry,
+    UnknownJob,
 )
 from tests.flow.engine.conftest import MakeApp, Work
 
@@ -72,7 +72,7 @@ async def test_a_job_that_failed_raises_with_the_last_error(app: Forge, work: Wo
 
 
 async def test_a_job_that_does_not_exist_is_an_error_at_once(app: Forge) -> None:
-    with pytest.raises(ForgeError, match="deleted or pruned"):
+    with pytest.raises(UnknownJob, match="deleted or pruned"):
         await app.handle(uuid4()).result(10)
 
 

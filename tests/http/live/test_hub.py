@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from forge import ForgeError, hub
-from forge.hub import Closed, Hub, JobGone
+from forge import ForgeError, UnknownJob, hub
+from forge.hub import Closed, Hub
 from forge.store import jobs, notify
 from forge.store.database import Database
 from forge.store.statement import Row
@@ -123,7 +123,7 @@ async def test_a_change_that_nobody_announced_is_found(watching: Hub[str], psql:
 
     await psql.execute("delete from forge_jobs where id = $1", ids[0])
     await until(lambda: board.errors, 10, "it is told gone")
-    assert isinstance(board.errors[0], JobGone)
+    assert isinstance(board.errors[0], UnknownJob)
 
 
 async def test_announcements_do_not_hide_what_is_not_announced(
