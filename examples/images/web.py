@@ -8,6 +8,7 @@ from uuid import UUID
 from examples.images.app import BUCKET, app, aws, make_thumbnails
 from fastapi import FastAPI, HTTPException, Request
 
+from forge import UnknownJob
 from forge.http import create_app
 
 MOST_BYTES = 10 * 1024**2
@@ -38,7 +39,10 @@ async def upload(request: Request) -> dict[str, Any]:
 @web.get("/images/{job_id}")
 async def status(job_id: UUID) -> dict[str, Any]:
     """Say how far the thumbnails of an upload are."""
-    job = await app.get(job_id)
+    try:
+        job = await app.get(job_id)
+    except UnknownJob as error:
+        raise HTTPException(404, str(error)) from None
     return {
         "status": job.status,
         "progress": job.progress_percent,

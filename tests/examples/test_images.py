@@ -7,7 +7,9 @@ import sys
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from uuid import uuid4
 
+import httpx
 import psycopg
 import pytest
 from examples.images.pictures import MOST_PIXELS, Unusable, thumbnails
@@ -15,6 +17,7 @@ from examples.images.samples import samples
 from PIL import Image
 
 from forge.store.embedded import Cluster
+from tests.examples.settings import on_database
 from tests.template import empty_database
 
 CHECKOUT = Path(__file__).parents[2]
@@ -89,6 +92,20 @@ def test_every_waiting_job_was_told_of_by_message(ran: tuple[str, str]) -> None:
         ).fetchone()
 
     assert (left, enabled) == ((0,), (2,))
+
+
+async def test_a_picture_that_nobody_uploaded_is_not_found(database_url: str) -> None:
+    from examples.images.app import app
+    from examples.images.web import web
+
+    transport = httpx.ASGITransport(web)
+    async with (
+        on_database(app, database_url),
+        httpx.AsyncClient(transport=transport, base_url="http://images.test") as http,
+    ):
+        answer = await http.get(f"/images/{uuid4()}")
+
+    assert answer.status_code == 404
 
 
 def test_thumbnails_keep_the_shape_of_the_picture_and_turn_it_upright() -> None:
