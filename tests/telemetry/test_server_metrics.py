@@ -7,11 +7,11 @@ import httpx
 import pytest
 
 from forge import Forge, JobContext
-from forge.http import canaries
+from forge.http import canaries, create_app
 from forge.store.database import Database
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import MakeApp, Work
-from tests.http.conftest import MakeServerApp, MakeToken
+from tests.http.conftest import AUTH, MakeServerApp, MakeToken
 from tests.telemetry.exposed import scraped
 
 
@@ -43,6 +43,20 @@ async def test_statements_are_measured_by_verb_and_table(
     await http.get("/_api/workers", headers=token("staff"))
 
     samples = await scraped(http, token("staff"))
+
+    assert samples["db_query_duration_seconds_count", "list", "forge_workers"] == 1
+
+
+async def test_an_app_that_was_open_before_it_is_served_is_measured(
+    app: Forge, token: MakeToken
+) -> None:
+    app.config = app.config.model_copy(update={"auth": AUTH})
+    await (await app.session()).database()
+    transport = httpx.ASGITransport(create_app(app))
+
+    async with httpx.AsyncClient(transport=transport, base_url="http://forge.test") as client:
+        await client.get("/_api/workers", headers=token("staff"))
+        samples = await scraped(client, token("staff"))
 
     assert samples["db_query_duration_seconds_count", "list", "forge_workers"] == 1
 

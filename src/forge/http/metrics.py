@@ -21,7 +21,7 @@ def install_metrics(api: FastAPI) -> None:
     """Have the server measure what it asks of the database, and look at the queue."""
     app = api.state.forge
     metrics = app.metrics.api
-    app.observers = [*app.observers, of_api(metrics)]
+    app.observers.append(of_api(metrics))
     measure_services(app.events, metrics)
     dead_after = app.config.worker.dead_after.total_seconds()
     api.state.queue_watch = QueueWatch(metrics.queue, dead_after)
