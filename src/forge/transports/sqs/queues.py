@@ -156,14 +156,19 @@ def _job_id(body: str) -> UUID | None:
         return None
 
 
+def tens(found: Iterable[T]) -> Iterator[list[T]]:
+    """Part things into batches that SQS takes."""
+    rest = iter(found)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
+
+
 def _batches(messages: Iterable[Message]) -> Iterator[list[Message]]:
     by_url: dict[str, list[Message]] = defaultdict(list)
     for message in messages:
         by_url[message.url].append(message)
     for found in by_url.values():
-        rest = iter(found)
-        while batch := list(islice(rest, BATCH)):
-            yield batch
+        yield from tens(found)
 
 
 def _client(settings: SqsConfig) -> Any:

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from forge.config_transport import SqsConfig
 from forge.core.errors import ForgeError
@@ -12,7 +12,7 @@ from forge.store import outbox
 from forge.store.link import Link
 from forge.store.outbox import Entry
 from forge.store.waiting import within
-from forge.transports.sqs.queues import BATCH, Queues, QueueUnavailable
+from forge.transports.sqs.queues import BATCH, Queues, QueueUnavailable, tens
 from forge.transports.sqs.routes import Routes
 
 INTERVAL = 1.0
@@ -81,7 +81,7 @@ class Sender:
         for entry in taken:
             url = self._routes.queue_of(entry) if entry.is_waiting else None
             (needless if url is None else by_url[url]).append(entry)
-        batches = [(url, batch) for url, found in by_url.items() for batch in _tens(found)]
+        batches = [(url, batch) for url, found in by_url.items() for batch in tens(found)]
         return batches, needless
 
     async def _send(self, url: str, entries: list[Entry]) -> None:
@@ -119,8 +119,3 @@ class Sender:
 
 def _about_one() -> float:
     return random.uniform(0.5, 1.5)
-
-
-def _tens(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
-    for start in range(0, len(entries), BATCH):
-        yield list(entries[start : start + BATCH])
