@@ -12,8 +12,8 @@ from tests.flow.terminal import terminal
 __all__ = ["project_fixture"]
 SHOP = ("--app", "shop:app")
 # What rich would take for markup, and a terminal for the order to change its title.
-HOSTILE = "row 7 [/nope] \x1b]0;owned\x07"
-AS_WORDS = r"row 7 [/nope] \x1b]0;owned\x07"
+HOSTILE = "row 7 [/nope] \x1b]0;owned\x07\x9b2J"
+AS_WORDS = r"row 7 [/nope] \x1b]0;owned\x07\x9b2J"
 
 
 def test_a_bar_shows_the_progress_and_the_message(project: Project, tmp_path: Path) -> None:
@@ -53,6 +53,8 @@ def test_the_words_of_a_job_command_no_terminal(project: Project) -> None:
 
         assert AS_WORDS in shown, command
         assert "\x1b" not in shown, command
+        assert "\x9b" not in project.forge(*command, "--json").stdout, command
+    assert project.json("jobs", "show", job)["last_error"] == HOSTILE
 
 
 def test_an_id_is_never_cut_however_narrow_the_terminal(project: Project) -> None:

@@ -1,6 +1,7 @@
 """Showing things: tables and lines for people, JSON for programs."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
@@ -46,7 +47,9 @@ def console(*, stderr: bool = False) -> "Console":
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Write a value as JSON."""
-    click.echo(json.dumps(value, default=_plain, indent=indent, ensure_ascii=False))
+    written = json.dumps(value, default=_plain, indent=indent, ensure_ascii=False)
+    # JSON itself escapes the older commands of terminals; the rest means the same when escaped.
+    click.echo(re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", written))
 
 
 def print_either(as_json: bool, value: Any, line: str) -> None:
