@@ -89,7 +89,7 @@ async def _many(
         plan = await app.dead_letters.plan(**wanted)
         groups = await shown(app, plan.groups)
         told = {"letters": plan.letters, "groups": list(groups)}
-        print_either(as_json, told, f"{plan.letters} dead letters would be reprocessed")
+        print_either(as_json, told, f"{plan.letters} would be reprocessed")
         if not as_json:
             print_groups(groups)
         return 0
