@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forge.cli.options import Whole, json_option, project_options
+from forge.cli.options import Whole, json_option, limit_option, project_options
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -20,9 +20,7 @@ LONGEST_NOTES = 80
 @click.option("--job", "job_id", type=click.UUID, help="Only what was asked of this job.")
 @click.option("--dlq", "dlq_id", type=Whole(), help="Only what was asked of this dead letter.")
 @click.option("--tenant", type=Whole(), help="Only what concerns this tenant.")
-@click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many."
-)
+@limit_option()
 @click.option("--cursor", "before", type=Whole(), help="Go on after this event.")
 @json_option
 @project_options

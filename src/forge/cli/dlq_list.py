@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forge.cli.dlq_filter import filter_options
-from forge.cli.options import Whole, json_option, project_options
+from forge.cli.options import Whole, json_option, limit_option, project_options
 from forge.core.dead_letter import STATUSES, UNDER_REVIEW
 
 if TYPE_CHECKING:
@@ -22,9 +22,7 @@ LONGEST_MESSAGE = 80
 @click.command("list")
 @click.option("--status", type=click.Choice(list(STATUSES)), help="Only those that stand there.")
 @filter_options
-@click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many."
-)
+@limit_option()
 @click.option("--cursor", "before", type=Whole(), help="Go on after this one.")
 @json_option
 @project_options
@@ -56,9 +54,7 @@ def list_letters(
     help="Only those that stand there.",
 )
 @filter_options
-@click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many."
-)
+@limit_option()
 @json_option
 @project_options
 def groups(app_option: str | None, config_path: Path | None, as_json: bool, **wanted: Any) -> None:

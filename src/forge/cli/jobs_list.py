@@ -6,7 +6,7 @@ from uuid import UUID
 
 import click
 
-from forge.cli.options import json_option, project_options
+from forge.cli.options import json_option, limit_option, project_options
 from forge.core.lifecycle import Status
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ LONGEST_MESSAGE = 80
 )
 @click.option("--type", "job_type", help="Only jobs of this type.")
 @click.option("--queue", help="Only jobs of this queue.")
-@click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many."
-)
+@limit_option()
 @click.option("--cursor", type=click.UUID, help="Go on after this job.")
 @json_option
 @project_options

@@ -46,6 +46,13 @@ def project_options(command: Command) -> Command:
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs.")
 
 
+def limit_option(most: int = 10_000) -> Callable[[Command], Command]:
+    """Take --limit: how many of a list."""
+    return click.option(
+        "--limit", type=click.IntRange(1, most), default=50, show_default=True, help="How many."
+    )
+
+
 class Whole(click.ParamType[int]):
     """A whole number that the database has room for."""
 

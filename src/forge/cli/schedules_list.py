@@ -6,7 +6,7 @@ from uuid import UUID
 
 import click
 
-from forge.cli.options import Whole, json_option, project_options
+from forge.cli.options import Whole, json_option, limit_option, project_options
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -19,9 +19,7 @@ COLUMNS = ["type", "key", "tenant", "state", "next run", "last run", "failures",
 @click.option("--type", help="Only schedules of this type.")
 @click.option("--enabled/--disabled", default=None, help="Only those that are so.")
 @click.option("--tenant", type=Whole(), help="Only this tenant's.")
-@click.option(
-    "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many."
-)
+@limit_option(1000)
 @click.option("--cursor", type=click.UUID, help="Go on after this schedule.")
 @json_option
 @project_options
