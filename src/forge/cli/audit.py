@@ -9,7 +9,6 @@ from forge.cli.options import Whole, json_option, limit_option, project_options
 
 if TYPE_CHECKING:
     from forge.app import Forge
-    from forge.store.statement import Rows
 
 LONGEST_NOTES = 80
 
@@ -33,7 +32,7 @@ def audit(
 
     app = find_database(app_option, config_path)
     found = run(app, lambda app: _read(app, limit=limit + 1, **wanted))
-    page, has_more = [_plain(row) for row in found[:limit]], len(found) > limit
+    page, has_more = found[:limit], len(found) > limit
     cursor = page[-1]["id"] if has_more else None
     if as_json:
         print_json({"items": page, "next_cursor": cursor})
@@ -41,21 +40,12 @@ def audit(
         _print(page, cursor)
 
 
-async def _read(app: "Forge", **wanted: Any) -> "Rows":
+async def _read(app: "Forge", **wanted: Any) -> list[dict[str, Any]]:
+    from forge.core.shown import shown_event
     from forge.store.audit import listed
 
     database = await (await app.session()).database()
-    return await database.run(listed(**wanted))
-
-
-def _plain(row: Any) -> dict[str, Any]:
-    from forge.core.payload import decode
-    from forge.core.shown import shown_event
-
-    detail = row["detail"]
-    return shown_event(
-        dict(row) | {"detail": decode(detail) if isinstance(detail, str) else detail}
-    )
+    return [shown_event(event) for event in await database.run(listed(**wanted))]
 
 
 def _print(page: list[dict[str, Any]], cursor: int | None) -> None:

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
-from forge.core.payload import decode
 from forge.core.shown import shown_event
 from forge.http.access import Staff
 from forge.http.admin_shapes import AuditEvent, AuditPage, Cursor, Number, Tenant
@@ -46,11 +45,6 @@ async def list_audit(
     )
     page = found[:limit]
     return AuditPage(
-        items=[
-            AuditEvent(
-                **shown_event(dict(row) | {"detail": row["detail"] and decode(row["detail"])})
-            )
-            for row in page
-        ],
+        items=[AuditEvent(**shown_event(event)) for event in page],
         next_cursor=str(page[-1]["id"]) if len(found) > limit else None,
     )

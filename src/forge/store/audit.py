@@ -3,7 +3,8 @@
 from typing import Any
 from uuid import UUID
 
-from forge.store.statement import Rows, Statement, ids, load, rows
+from forge.core.payload import decode
+from forge.store.statement import Rows, Statement, ids, load
 
 # Above every id.
 LATEST = 2**63 - 1
@@ -40,13 +41,17 @@ def listed(
     tenant: int | None = None,
     job_id: UUID | None = None,
     dlq_id: int | None = None,
-) -> Statement[Rows]:
+) -> Statement[list[dict[str, Any]]]:
     """Read the audit by the index that serves best; a job is asked for before a dead letter."""
     args: tuple[Any, ...] = (LATEST if before is None else before, limit, event, actor, tenant)
     if job_id is not None:
-        return Statement(load("audit/list_of_job"), (*args, job_id), rows)
+        return Statement(load("audit/list_of_job"), (*args, job_id), _events)
     if dlq_id is not None:
-        return Statement(load("audit/list_of_letter"), (*args, dlq_id), rows)
+        return Statement(load("audit/list_of_letter"), (*args, dlq_id), _events)
     if tenant is not None:
-        return Statement(load("audit/list_of_tenant"), args, rows)
-    return Statement(load("audit/list"), args, rows)
+        return Statement(load("audit/list_of_tenant"), args, _events)
+    return Statement(load("audit/list"), args, _events)
+
+
+def _events(found: Rows) -> list[dict[str, Any]]:
+    return [dict(row) | {"detail": row["detail"] and decode(row["detail"])} for row in found]
