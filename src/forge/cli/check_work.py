@@ -1,5 +1,8 @@
 """Whether all work has a worker that lives."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from forge.app import Forge
 from forge.cli.finding import Finding, ok, problem, warning
 from forge.cli.living import living_workers
@@ -7,22 +10,26 @@ from forge.cli.unserved import types_without_worker, unserved_lanes, unserved_sc
 from forge.store import doctor, jobs, schedules
 from forge.store.database import Database
 
+Living = Sequence[dict[str, Any]]
+
 
 async def check_work(app: Forge, database: Database) -> list[Finding]:
     """Look for workers that died with jobs, and for jobs that nobody would take."""
-    return [*await _workers(app, database), *await _work_without_workers(app, database)]
-
-
-async def _workers(app: Forge, database: Database) -> list[Finding]:
     living = await living_workers(app)
+    dead_after = app.config.worker.dead_after.total_seconds()
+    return [
+        *await _workers(database, living, dead_after),
+        *await _work_without_workers(database, living),
+    ]
+
+
+async def _workers(database: Database, living: Living, dead_after: float) -> list[Finding]:
     findings = (
         [ok("workers", f"{len(living)} alive")]
         if living
         else [warning("workers", "none is alive", "start `forge worker MODULE:APP`")]
     )
-    for owner in await database.run(
-        doctor.owners_gone(app.config.worker.dead_after.total_seconds())
-    ):
+    for owner in await database.run(doctor.owners_gone(dead_after)):
         message = (
             f"worker {owner['id']} ({owner['hostname']}, pid {owner['pid']}) was last heard of "
             f"{owner['silent_for']:.0f} s ago and owns {owner['jobs']} jobs"
@@ -40,8 +47,7 @@ async def _workers(app: Forge, database: Database) -> list[Finding]:
     return findings
 
 
-async def _work_without_workers(app: Forge, database: Database) -> list[Finding]:
-    living = await living_workers(app)
+async def _work_without_workers(database: Database, living: Living) -> list[Finding]:
     waiting = unserved_lanes(await database.run(jobs.survey()), living)
     idle = await types_without_worker(database, living)
     findings = [problem("work", message, advice) for message, advice in waiting]
