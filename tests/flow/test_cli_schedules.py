@@ -96,8 +96,8 @@ def test_they_are_disabled_enabled_and_run(project: Project) -> None:
 def test_who_moved_one_stands_in_the_audit(project: Project) -> None:
     made = make(project)
 
-    for verb in ("disable", "enable", "run"):
-        project.forge("schedules", verb, "fetch_feed", "42")
+    for verb in ("disable", "disable", "enable", "enable", "run"):
+        assert project.forge("schedules", verb, "fetch_feed", "42").returncode == 0
 
     rows = project.rows(
         "select event, actor, schedule_id::text from forge_audit_events order by id"

@@ -11,6 +11,7 @@ from forge.cli.options import Whole, json_option, project_options
 if TYPE_CHECKING:
     from forge.app import Forge
     from forge.cli.schedule_view import View
+    from forge.core.schedule_record import ScheduleRecord
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EVENTS = {
@@ -18,6 +19,8 @@ EVENTS = {
     "disable": "schedule_disabled",
     "run_now": "schedule_run_requested",
 }
+# Whether a schedule is enabled after each; None for one that always does something.
+WANTED = {"enable": True, "disable": False, "run_now": None}
 
 
 def schedule_arguments(command: Command) -> Command:
@@ -78,18 +81,28 @@ def _move(
 
 
 async def _carry_out(app: "Forge", verb: str, named: str, key: str, tenant: int | None) -> "View":
+    """Move a schedule that is not where it is wanted already, which nobody need read about."""
+    from forge.cli.schedule_view import find, views
+
+    found = await find(app, named, key, tenant)
+    if found.enabled is not WANTED[verb]:
+        found = await _moved(app, verb, found)
+    (view,) = await views(app, [found])
+    return view
+
+
+async def _moved(app: "Forge", verb: str, known: "ScheduleRecord") -> "ScheduleRecord":
     """Move a schedule and write down who did, in one transaction."""
     from forge.cli.actor import actor
-    from forge.cli.schedule_view import find, views
     from forge.store import audit
     from forge.store.borrowed import run_on
 
-    known = await find(app, named, key, tenant)
     act = getattr(app.schedules, verb)
     database = await (await app.session()).database()
     async with database.acquire() as conn, conn.transaction():
-        moved = await act(known.type, known.key, tenant_id=known.tenant_id, conn=conn)
+        moved: ScheduleRecord = await act(
+            known.type, known.key, tenant_id=known.tenant_id, conn=conn
+        )
         told = audit.add_of_schedule(EVENTS[verb], actor(), moved.tenant_id, moved.id, None)
         await run_on(conn, told)
-    (view,) = await views(app, [moved])
-    return view
+    return moved
