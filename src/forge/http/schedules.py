@@ -57,8 +57,7 @@ async def list_schedules(
 )
 async def get_schedule(schedule_id: UUID, caller: Staff) -> ScheduleDetail:
     """Return a schedule as it stands now, with its next runs."""
-    found = await caller.run(schedules.get(schedule_id, caller.tenant_id))
-    return await _detail(caller, _there(schedule_id, found))
+    return await _detail(caller, await _find(caller, schedule_id))
 
 
 @router.post(
@@ -98,7 +97,7 @@ async def run_schedule(
     schedule_id: UUID, caller: Manager, body: RequestIn | None = None
 ) -> ScheduleDetail:
     """Make a schedule due at once, out of turn; one that runs is run once more."""
-    await get_schedule(schedule_id, caller)
+    await _find(caller, schedule_id)
     moved = await _move(caller, schedule_id, schedules.run_now, "schedule_run_requested", body)
     if moved is None:
         raise Problem(
@@ -107,13 +106,18 @@ async def run_schedule(
     return await _detail(caller, moved)
 
 
+async def _find(caller: Caller, schedule_id: UUID) -> ScheduleRecord:
+    found = await caller.run(schedules.get(schedule_id, caller.tenant_id))
+    return _there(schedule_id, found)
+
+
 async def _set_enabled(
     caller: Caller, schedule_id: UUID, enabled: bool, body: RequestIn | None
 ) -> ScheduleDetail:
     """Move a schedule if it is not where it is wanted already, which nobody need read about."""
-    known = await get_schedule(schedule_id, caller)
+    known = await _find(caller, schedule_id)
     if known.enabled is enabled:
-        return known
+        return await _detail(caller, known)
 
     def move(id: UUID, tenant: int | None) -> Statement[ScheduleRecord | None]:
         return schedules.enable(id, enabled, tenant)
