@@ -1,11 +1,13 @@
 """Run the Python and SQL of one page in order, as a reader would: `run_page.py PAGE`.
 
-Blocks share their names and may await. A line that says what it prints is held to it.
+Blocks share their names and may await. What a line says that it prints must be printed, by the
+statement that ends there.
 """
 
 import ast
 import asyncio
 import builtins
+import importlib
 import inspect
 import os
 import sys
@@ -19,33 +21,57 @@ from tests.surface.pages import SAYS, Block, blocks
 
 async def main(page: Path) -> None:
     sys.path.insert(0, os.getcwd())
-    namespace: dict[str, Any] = {"__name__": "page", "print": _print_as_told(page)}
+    for block in blocks(page, "python"):
+        if block.runs and block.file is not None:
+            importlib.import_module(Path(block.file).stem)
+    told = Told()
+    namespace: dict[str, Any] = {"__name__": "page", "print": told.print_and_check}
     for block in blocks(page, "python", "sql"):
         if block.runs and block.file is None:
             builtins.print(f"{page.name}, line {block.line}", flush=True)
+            told.read(block)
             await (_run_sql(block) if block.language == "sql" else _run(block, namespace))
+    assert not told.left, f"never printed: {told.left}"
 
 
-def _print_as_told(page: Path) -> Any:
-    lines = page.read_text().splitlines()
+class Told:
+    """What a page says that its statements print, by the line on which each begins."""
 
-    def print_and_check(*values: Any, **options: Any) -> None:
+    def __init__(self) -> None:
+        self.left: dict[int, str] = {}
+        self._by_line: dict[int, str] = {}
+
+    def read(self, block: Block) -> None:
+        """Take in what a block says, behind its statements or on a line of its own after one."""
+        said: dict[int | None, str] = {}
+        for line, text in enumerate(block.code.splitlines(), block.line):
+            if found := SAYS.search(text):
+                said[line - text.lstrip().startswith("#")] = found[1]
+        for node in ast.walk(_parsed(block)) if said else ():
+            if isinstance(node, ast.Expr) and node.end_lineno in said:
+                self._by_line[node.lineno] = self.left[node.lineno] = said.pop(node.end_lineno)
+        assert not said, f"no statement ends on the lines {sorted(said)}"
+
+    def print_and_check(self, *values: Any, **options: Any) -> None:
         builtins.print(*values, **options)
         line = sys._getframe(1).f_lineno
-        if told := SAYS.search(lines[line - 1]):
+        if (told := self._by_line.get(line)) is not None:
             shown = " ".join(map(str, values))
-            assert shown == told[1], f"line {line} says {told[1]!r} and prints {shown!r}"
-
-    return print_and_check
+            assert shown == told, f"line {line} says {told!r} and prints {shown!r}"
+            self.left.pop(line, None)
 
 
 async def _run(block: Block, namespace: dict[str, Any]) -> None:
-    # Empty lines before it, so that a trace names the line of the page.
-    source = "\n" * (block.line - 1) + block.code
-    code = compile(source, str(block.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    parsed = _parsed(block)
+    code = compile(parsed, str(block.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     running = eval(code, namespace)
     if inspect.iscoroutine(running):
         await running
+
+
+def _parsed(block: Block) -> ast.Module:
+    # Empty lines before it, so that a trace names the line of the page.
+    return ast.parse("\n" * (block.line - 1) + block.code)
 
 
 async def _run_sql(block: Block) -> None:
