@@ -1,8 +1,9 @@
 """The same app under a prefix: in FastAPI, in Starlette, beside Django, behind a proxy."""
 
-import os
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -16,7 +17,9 @@ from forge import Forge
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.live_client import client as socket
 from tests.http.live_client import events
+from tests.surface.pages import CHECKOUT, blocks
 
+PAGE = CHECKOUT / "docs" / "howto" / "authentication.md"
 Scope = dict[str, Any]
 Asgi = Callable[..., Awaitable[None]]
 
@@ -50,10 +53,18 @@ async def test_starlette(app: Forge, api: FastAPI, serve: Serve, token: MakeToke
     await see_that_both_serve(app, host, serve, token, "/forge")
 
 
-async def test_django(app: Forge, api: FastAPI, serve: Serve, token: MakeToken) -> None:
-    host = beside_django(django_app(), api, "/forge")
+async def test_django(
+    app: Forge, api: FastAPI, serve: Serve, token: MakeToken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the very `asgi.py` of the page on authentication."""
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.http.django_project")
+    monkeypatch.setitem(sys.modules, "jobs", SimpleNamespace(app=api.state.forge))
+    (page,) = [block for block in blocks(PAGE, "python") if block.file == "asgi.py"]
+    asgi: dict[str, Any] = {}
 
-    await see_that_both_serve(app, host, serve, token, "/forge")
+    exec(page.code, asgi)
+
+    await see_that_both_serve(app, asgi["application"], serve, token, "/forge")
 
 
 async def test_behind_a_proxy_that_takes_the_prefix_away(
@@ -124,27 +135,6 @@ async def see_that_both_serve(
     assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
     assert (hello.status_code, hello.text.strip('"')) == (200, "hello")
     assert {each["id"] for each in (streamed, told, watched)} == {str(job.id)}
-
-
-def beside_django(django: Asgi, api: Asgi, prefix: str) -> Asgi:
-    """Return what a project's asgi.py holds: Forge under its prefix, Django for the rest."""
-
-    async def route(scope: Scope, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            await api(scope, receive, send)
-        elif scope["path"].startswith(f"{prefix}/"):
-            await api({**scope, "root_path": scope.get("root_path", "") + prefix}, receive, send)
-        else:
-            await django(scope, receive, send)
-
-    return route
-
-
-def django_app() -> Asgi:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.http.django_project")
-    from django.core.asgi import get_asgi_application
-
-    return get_asgi_application()
 
 
 async def connections_of_the_api(psql: Any) -> int:
