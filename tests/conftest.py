@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+from hypothesis import HealthCheck, settings
 
 from forge.store.database import Database
 from forge.store.embedded import Binaries, Cluster
@@ -20,6 +21,10 @@ SETTINGS = {
     "max_connections": "300",
     "shared_preload_libraries": "pg_stat_statements",
 }
+
+# An example that took long says that the machine was busy, not that the code is wrong.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.hookimpl(wrapper=True)

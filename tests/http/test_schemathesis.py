@@ -36,7 +36,6 @@ CHECKS = [
 ]
 EXAMPLES = settings(
     max_examples=25,
-    deadline=None,
     database=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate],

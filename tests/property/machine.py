@@ -35,7 +35,6 @@ def run_machine(machine: type[DatabaseMachine], database_url: str, *, examples: 
             settings=settings(
                 max_examples=examples,
                 stateful_step_count=40,
-                deadline=None,
                 suppress_health_check=list(HealthCheck),
             ),
         )

@@ -177,9 +177,7 @@ VALUES = (
 )
 
 
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=VALUES)
 async def test_the_key_at_a_path_is_that_of_python(app: Forge, conn: Any, value: Any) -> None:
     input = {"payment": {"id": value}}
