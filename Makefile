@@ -50,7 +50,7 @@ format: $(READY) ## format the code and write the generated files anew
 
 lock: $(READY) ## choose the newest versions and pin them (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-header -q requirements/dev.in -o requirements/dev.lock
+		--no-header -q --all-extras pyproject.toml requirements/dev.in -o requirements/dev.lock
 
 clean: ## remove what the other commands made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

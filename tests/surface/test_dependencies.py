@@ -1,0 +1,66 @@
+"""Every dependency is pinned for development, and stands among the decisions with its reason."""
+
+import re
+import tomllib
+from typing import NamedTuple
+
+import pytest
+
+from tests.surface.pages import CHECKOUT
+
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+DEVELOPMENT = (CHECKOUT / "requirements" / "dev.in").read_text()
+LOCK = (CHECKOUT / "requirements" / "dev.lock").read_text()
+DECISIONS = sorted((CHECKOUT / "docs" / "decisions").glob("0*.md"))
+WRITTEN = re.compile(r"([\w-]+)(?:\[\w+\])?(?:>=([\d.]+))?(?:; .+)?")
+
+
+class Dependency(NamedTuple):
+    name: str
+    least: str | None
+
+
+def dependencies() -> list[Dependency]:
+    of_extras = [
+        text
+        for extra, texts in PROJECT["optional-dependencies"].items()
+        for text in texts
+        if extra != "all"
+    ]
+    tools = [line for line in DEVELOPMENT.splitlines() if not line.startswith("#")]
+    written = [WRITTEN.fullmatch(text) for text in (*PROJECT["dependencies"], *of_extras, *tools)]
+    assert all(written)
+    return [Dependency(found[1], found[2]) for found in written if found]
+
+
+def test_there_are_dependencies_of_each_kind() -> None:
+    assert {"asyncpg", "fastapi", "pytest"} <= {one.name for one in dependencies()}
+
+
+@pytest.mark.parametrize("one", dependencies(), ids=lambda one: one.name)
+def test_a_dependency_is_pinned_to_a_version_that_is_allowed(one: Dependency) -> None:
+    pinned = re.findall(rf"^{one.name}==([\d.]+)", LOCK, re.MULTILINE)
+
+    assert pinned
+    assert all(_parts(version) >= _parts(one.least or "0") for version in pinned)
+
+
+@pytest.mark.parametrize("one", dependencies(), ids=lambda one: one.name)
+def test_a_dependency_stands_among_the_decisions(one: Dependency) -> None:
+    told = " ".join(page.read_text() for page in DECISIONS)
+
+    assert re.search(rf"(?<![\w-]){one.name}(?![\w-])", told, re.IGNORECASE)
+
+
+def test_the_tables_of_decisions_name_nothing_that_is_gone() -> None:
+    rows = [line for page in DECISIONS for line in page.read_text().splitlines()]
+    cells = [row.split(" | ")[0].strip("| ") for row in rows if row.startswith("| ")]
+    names = [name for cell in cells for name in re.split(r", | (?:and|with) ", cell)]
+
+    taken = {name.split()[0].lower() for name in names}
+    known = {one.name for one in dependencies()}
+    assert taken - known == {"taken", "cryptography"}  # the heading, and PyJWT's extra
+
+
+def _parts(version: str) -> list[int]:
+    return [int(part) for part in version.strip(".").split(".")]
