@@ -8,7 +8,11 @@ import pytest
 from pydantic import BaseModel
 
 from forge import Forge, InvalidValue, JobContext
+from tests.faults.kit.process import until
 from tests.flow.engine.conftest import MakeApp, Work
+
+# Inside a transaction pg_stat_activity shows the sessions that were there when it was first read.
+BLOCKED = "select count(*) from pg_locks where pg_backend_pid() = any (pg_blocking_pids(pid))"
 
 
 class Payment(BaseModel):
@@ -152,6 +156,7 @@ async def test_a_second_dispatch_waits_for_a_first_that_is_not_committed(
     await undone.start()
     lost = await pay.dispatch(conn=psql, idempotency_key="k")
     waiting = asyncio.create_task(pay.dispatch(idempotency_key="k"))
+    await until(lambda: psql.fetchval(BLOCKED), 10, "the second one waits")
     await undone.rollback()
     made = await asyncio.wait_for(waiting, 10)
 
