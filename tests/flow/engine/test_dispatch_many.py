@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
 from pydantic import BaseModel
 
 from forge import Forge, InvalidPayload, JobContext
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import Work
+
+COPYING = "select count(*) from pg_stat_progress_copy where datname = current_database()"
 
 
 class Row(BaseModel):
@@ -40,17 +43,19 @@ async def test_a_large_number_goes_by_copy(app: Forge, psql: Any) -> None:
     assert (calls, rows) == (1, 3000)
 
 
-async def test_a_generator_is_read_as_it_goes(app: Forge, psql: Any) -> None:
+async def test_a_generator_is_read_as_it_goes(app: Forge, database_url: str) -> None:
     _define(app)
-    seen: list[int] = []
+    under_way: list[Any] = []
 
     def numbers() -> Iterator[dict[str, int]]:
-        for n in range(1500):
-            seen.append(n)
-            yield {"n": n}
+        with psycopg.connect(database_url, autocommit=True) as looking:
+            for n in range(1500):
+                if n % 500 == 499:
+                    under_way.append(looking.execute(COPYING).fetchone())
+                yield {"n": n}
 
     assert await app.dispatch_many("plain", numbers()) == 1500
-    assert len(seen) == 1500
+    assert under_way == [(1,)] * 3
 
 
 @pytest.mark.parametrize(
