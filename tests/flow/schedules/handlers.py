@@ -16,6 +16,13 @@ async def in_child(ctx: ScheduleContext, payload: dict) -> timedelta:
     return timedelta(hours=1)
 
 
+@forge.schedule("where")
+async def where(ctx: ScheduleContext) -> timedelta:
+    """Say which process ran it."""
+    ctx.progress(50, str(os.getpid()))
+    return timedelta(hours=1)
+
+
 @forge.schedule("dies", isolation="process")
 def dies(ctx: ScheduleContext) -> None:
     """End the process that runs it."""

@@ -14,7 +14,7 @@ from forge import Forge, ScheduleContext, StaleAttempt
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import Work
 from tests.flow.schedules.conftest import Until
-from tests.flow.schedules.handlers import completes, dies, in_child
+from tests.flow.schedules.handlers import completes, dies, in_child, where
 
 HOUR = timedelta(hours=1)
 
@@ -62,18 +62,19 @@ async def test_a_child_that_dies_is_a_failure_and_backs_off(
     assert row.next_run_at - row.last_run_at >= timedelta(seconds=60)
 
 
+@pytest.mark.parametrize("crashes", [0, 1])
 async def test_a_suspect_runs_alone_in_a_child(
-    app: Forge, work: Work, becomes: Until, psql: "asyncpg.Connection[Any]"
+    app: Forge, work: Work, becomes: Until, psql: "asyncpg.Connection[Any]", crashes: int
 ) -> None:
     """What was running when its worker died may have killed it."""
-    plain = in_child
-    app.register(plain)
-    await app.schedules.ensure(plain, "42")
-    await psql.execute("update forge_schedules set crashes = 1")
+    app.register(where)
+    await app.schedules.ensure(where)
+    await psql.execute("update forge_schedules set crashes = $1", crashes)
+
     await work(app)
 
-    row = await becomes("in_child", lambda row: row.last_run_at, "42")
-    assert int(row.recent_runs[0]["message"].split()[0]) != os.getpid()
+    row = await becomes("where", lambda row: row.last_run_at)
+    assert (int(row.recent_runs[0]["message"]) != os.getpid()) == bool(crashes)
     assert row.crashes == 0
 
 
