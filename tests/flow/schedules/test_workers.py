@@ -6,8 +6,9 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
+import pytest
 
-from forge import Forge, JobContext, ScheduleContext
+from forge import Forge, JobContext, ScheduleContext, Worker
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import MakeApp, Work
 from tests.flow.schedules.conftest import Until
@@ -179,18 +180,17 @@ async def test_what_the_code_no_longer_says_of_a_cron_goes_from_its_row(
     assert (new.id, new.next_run_at) == (old.id, old.next_run_at)
 
 
+@pytest.mark.parametrize("how", ["drained", "released"])
 async def test_draining_lets_runs_end_and_release_gives_them_back(
-    make_app: MakeApp, becomes: Until, app: Forge
+    make_app: MakeApp, app: Forge, how: str
 ) -> None:
-    from forge import Worker
-
     own = make_app(shutdown_grace="10s")
-    began = asyncio.Event()
+    began, may_end = asyncio.Event(), asyncio.Event()
 
     @own.schedule("slow")
     async def slow(ctx: ScheduleContext) -> timedelta:
         began.set()
-        await asyncio.Event().wait()
+        await may_end.wait()
         return HOUR
 
     made = await own.schedules.ensure("slow")
@@ -198,12 +198,19 @@ async def test_draining_lets_runs_end_and_release_gives_them_back(
     running = asyncio.create_task(worker.run())
     await asyncio.wait_for(began.wait(), 10)
 
-    worker.release()
+    if how == "drained":
+        worker.drain()
+        assert (await app.schedules.get("slow")).running_since is not None
+        may_end.set()
+    else:
+        worker.release()
     await asyncio.wait_for(running, 10)
 
     row = await app.schedules.get("slow")
-    assert (row.running_since, row.lease, row.next_run_at) == (None, 1, made.next_run_at)
-    assert (row.consecutive_failures, row.recent_runs) == (0, [])
+    assert (row.running_since, row.lease, row.consecutive_failures) == (None, 1, 0)
+    outcomes = [run["outcome"] for run in row.recent_runs]
+    assert outcomes == (["completed"] if how == "drained" else [])
+    assert (row.next_run_at == made.next_run_at) == (how == "released")
 
 
 async def test_a_run_that_its_worker_does_not_know_of_is_given_back(
