@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -14,6 +14,7 @@ from forge.http.shapes import MOST_AT_ONCE
 from forge.store import jobs
 from forge.store.database import Database
 from forge.store.ids import new_id
+from tests.faults.kit.process import until
 from tests.http.conftest import MakeToken
 from tests.http.jobs import add_jobs, dispatched, paths
 from tests.store.placing import Psql
@@ -62,16 +63,21 @@ async def test_one_that_is_refused_harms_none_of_those_beside_it(
 async def test_a_caller_that_goes_away_harms_none_of_those_beside_it(
     http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
 ) -> None:
-    calls = [asyncio.create_task(dispatched(http, token("user"), args={"n": n})) for n in range(40)]
-    await asyncio.wait(calls[:1])
-    calls[-1].cancel()
+    async with psql.transaction():
+        await psql.execute("lock table forge_jobs in exclusive mode")
+        calls = [
+            asyncio.create_task(dispatched(http, token("user"), args={"n": n})) for n in range(40)
+        ]
+        waiting = "select count(*) from pg_locks where not granted"
+        await until(lambda: psql.fetchval(waiting), 10, "they wait for the table")
+        calls[-1].cancel()
+        calls[0].cancel()
+        await asyncio.wait([calls[0], calls[-1]])
+    ids = await asyncio.gather(*calls[1:-1])
 
-    ended = await asyncio.gather(*calls, return_exceptions=True)
-
-    ids = [each for each in ended if isinstance(each, UUID)]
-    assert len(ids) >= 39
     stored = {row["id"] for row in await psql.fetch("select id from forge_jobs")}
     assert stored >= set(ids)
+    assert len(set(ids)) == 38
 
 
 async def test_all_of_many_are_made(
