@@ -3,7 +3,10 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from forge import Forge, JobContext
+from forge.worker import ahead
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import MakeApp, Work
 
@@ -29,6 +32,25 @@ async def test_they_go_to_another_worker_and_are_not_fetched_again(
     assert len(worker.runner.running) == SLOTS
     done = "select lease, attempts from forge_jobs where status = 'completed'"
     assert {tuple(row) for row in await psql.fetch(done)} == {(2, 1)}
+    release.set()
+
+
+async def test_they_are_given_back_at_once_when_their_worker_is_told_to_stop(
+    make_app: MakeApp, work: Work, psql: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "LONGEST_WAIT", 1000.0)  # nothing else would give them back
+    release = asyncio.Event()
+    app = _app(make_app, release)
+    worker = await work(app)
+    worker.runner.mean_seconds = 0.0  # as after many quick ones
+    await app.dispatch_many("maybe", [{"slow": True}] * SLOTS + [{"slow": False}] * QUICK)
+    await until(lambda: len(worker.claimer.ahead) == QUICK, 20, "they were fetched ahead")
+
+    worker.drain()
+
+    given_back = "status = 'pending' and lease = 1 and attempts = 0"
+    await until(lambda: _is(psql, given_back), 20, "they are given back")
+    assert len(worker.runner.running) == SLOTS
     release.set()
 
 
