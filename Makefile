@@ -53,7 +53,7 @@ lock: $(READY) ## choose the newest versions and pin them (needs uv)
 		--no-header -q --all-extras pyproject.toml requirements/dev.in -o requirements/dev.lock
 
 clean: ## remove what the other commands made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(READY): requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
