@@ -57,7 +57,7 @@ async def test_django(
     app: Forge, api: FastAPI, serve: Serve, token: MakeToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the very `asgi.py` of the page on authentication."""
-    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.http.django_project")
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.django_project")
     monkeypatch.setitem(sys.modules, "jobs", SimpleNamespace(app=api.state.forge))
     (page,) = [block for block in blocks(PAGE, "python") if block.file == "asgi.py"]
     asgi: dict[str, Any] = {}

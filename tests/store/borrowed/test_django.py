@@ -36,14 +36,12 @@ def connection(database_url: str) -> Iterator[Any]:
     del connections["default"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def settings() -> None:
+@pytest.fixture(autouse=True)
+def settings(monkeypatch: pytest.MonkeyPatch) -> None:
     import django
-    from django.conf import settings
 
-    if not settings.configured:
-        settings.configure(USE_TZ=True, TIME_ZONE="Asia/Tokyo")
-        django.setup()
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.django_project")
+    django.setup()
 
 
 @pytest.fixture

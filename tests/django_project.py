@@ -1,4 +1,7 @@
-"""The settings and the one page of a small Django project."""
+"""The settings and the one page of a small Django project.
+
+For every test that has to do with Django: a process reads the settings of one project, once.
+"""
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
@@ -6,6 +9,8 @@ from django.urls import path
 SECRET_KEY = "of no use"
 ALLOWED_HOSTS = ["127.0.0.1"]
 ROOT_URLCONF = __name__
+USE_TZ = True
+TIME_ZONE = "Asia/Tokyo"
 
 
 def hello(request: HttpRequest) -> HttpResponse:
