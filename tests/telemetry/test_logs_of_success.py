@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from forge.cli.log_output import set_up_logging
-from forge.core.event import AttemptEnded, Events
+from forge.core.event import Events
 from forge.core.job import Job
 from forge.core.outcome import Completion, Returned
 from forge.telemetry.lines import MOST, LineHandler, line_handler
@@ -145,5 +145,4 @@ def listening() -> Events:
 
 
 def completed(events: Events, job: Job) -> None:
-    done = AttemptEnded(job, Returned(None), Completion(job.id, job.lease, None), 0.25)
-    events.completed(done.job, Returned(None), Completion(job.id, job.lease, None), done.seconds)
+    events.completed(job, Returned(None), Completion(job.id, job.lease, None), 0.25, None)

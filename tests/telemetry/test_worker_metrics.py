@@ -72,6 +72,25 @@ async def test_latency_runs_from_the_due_time_by_the_databases_clock(
     assert samples["job_queue_latency_milliseconds_bucket", "greet", "4000.0"] == 0
 
 
+async def test_the_wait_of_a_long_attempt_is_seen_while_it_runs_and_counted_once(
+    make_app: MakeApp, work: Work
+) -> None:
+    app = make_app(metrics_port=0)
+    is_over = asyncio.Event()
+
+    @app.job
+    async def wait(ctx: JobContext) -> None:
+        await is_over.wait()
+
+    async with working(app, work):
+        await app.dispatch(wait)
+        await once(app, lambda s: s.get(("job_queue_latency_milliseconds_count", "wait")) == 1)
+        is_over.set()
+        samples = await once(app, lambda s: s.get(("job_processed_total", "wait", "completed")))
+
+    assert samples["job_queue_latency_milliseconds_count", "wait"] == 1
+
+
 async def test_how_many_run_is_counted_when_somebody_looks(make_app: MakeApp, work: Work) -> None:
     app = make_app(metrics_port=0)
     is_over = asyncio.Event()

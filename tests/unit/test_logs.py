@@ -160,7 +160,7 @@ def test_where_nothing_would_be_written_nothing_is_listened_to() -> None:
 
     log_events(events)
 
-    assert events.listeners == []
+    assert events.listeners == events.other_listeners == events.completion_listeners == []
 
 
 def test_success_is_not_looked_at_when_only_failures_are_logged(
@@ -170,10 +170,10 @@ def test_success_is_not_looked_at_when_only_failures_are_logged(
     logger.setLevel(logging.WARNING)
     log_events(events)
 
-    events.emit(ended(Returned(None)))
     events.emit(ended(Raised(Failure("E", "m", ""))))
 
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert events.listeners == events.completion_listeners == []
 
 
 def ended(outcome: Outcome) -> AttemptEnded:

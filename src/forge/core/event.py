@@ -91,9 +91,11 @@ Event = (
     | WorkerNotice
 )
 Listener = Callable[[Event], None]
-# Told the job and, of a beginning, the time by the worker's monotonic clock, of a completion, how
-# long it took. These are called for every job: they must be quick, and must not raise.
-QuickListener = Callable[[Job, float], None]
+# Told of an attempt that goes on, and when it began by the worker's monotonic clock.
+BeginListener = Callable[[Job, float], None]
+# Told of an attempt that succeeded, how long it took, and when it began unless that was told
+# before. It is called for every job: it must be quick, and must not raise.
+CompletionListener = Callable[[Job, float, float | None], None]
 
 
 class Events:
@@ -103,8 +105,8 @@ class Events:
         self.listeners: list[Listener] = []
         # Beginnings are no events, and completions are not for those who count them: to make one
         # costs a small job more than what is then done with it.
-        self.begin_listeners: list[QuickListener] = []
-        self.completion_listeners: list[QuickListener] = []
+        self.begin_listeners: list[BeginListener] = []
+        self.completion_listeners: list[CompletionListener] = []
         # Told of every event but completions.
         self.other_listeners: list[Listener] = []
 
@@ -121,11 +123,18 @@ class Events:
                     "a listener failed on %s", type(event).__name__
                 )
 
-    def completed(self, job: Job, outcome: Returned, ack: Completion, seconds: float) -> None:
+    def began(self, job: Job, when: float) -> None:
+        """Tell that an attempt goes on, or has ended otherwise than well."""
+        for listener in self.begin_listeners:
+            listener(job, when)
+
+    def completed(
+        self, job: Job, outcome: Returned, ack: Completion, seconds: float, began: float | None
+    ) -> None:
         """Tell that an attempt succeeded: nearly all do, so that whoever counts them is told first,
         and an event is made only for those who want to see it."""
         for listener in self.completion_listeners:
-            listener(job, seconds)
+            listener(job, seconds, began)
         if self.listeners:
             self._tell(self.listeners, AttemptEnded(job, outcome, ack, seconds))
 

@@ -30,49 +30,44 @@ from forge.core.outcome import (
 )
 from forge.core.payload import decode
 from forge.core.redact import redact_text, secrets_in
-from forge.telemetry.lines import SuccessLines, line_handler
+from forge.telemetry.lines import line_handler
 
 logger = logging.getLogger("forge")
 
 
 def log_events(events: Events) -> None:
     """Log what happens from now on; where nothing would be written, nothing is listened to."""
-    if logger.isEnabledFor(logging.CRITICAL):
-        events.listeners.append(LogListener())
+    if not logger.isEnabledFor(logging.CRITICAL):
+        return
+    if not logger.isEnabledFor(logging.INFO):
+        events.other_listeners.append(log_event)
+    elif (handler := line_handler(logger)) is not None:
+        events.other_listeners.append(log_event)
+        events.completion_listeners.append(handler.completed)
+    else:
+        events.listeners.append(log_event)
 
 
-class LogListener:
-    """Writes each event to the logger `forge`."""
-
-    def __init__(self) -> None:
-        # Asked once: most attempts succeed, and one that is not logged should cost nothing.
-        self._logs_success = logger.isEnabledFor(logging.INFO)
-        handler = line_handler(logger) if self._logs_success else None
-        self._write_success = _log_attempt if handler is None else SuccessLines(handler)
-
-    def __call__(self, event: Event) -> None:
-        if type(event) is AttemptEnded:  # nearly always, and quicker than a match
-            if not isinstance(event.ack, Completion):
-                _log_attempt(event)
-            elif self._logs_success:
-                self._write_success(event)
-            return
-        match event:
-            case AttemptStopped(job, seconds):
-                fields = _fields(job, seconds, "stopped", _NOT_ITS_OWN, None)
-                logger.warning("%s %s stopped: %s", job.type, job.id, _NOT_ITS_OWN, extra=fields)
-            case AttemptLost():
-                fields = _fields(event, event.seconds, "lost", _DIED, Status.RETRY)
-                logger.warning("%s %s lost: %s", event.type, event.id, _DIED, extra=fields)
-            case AttemptRefused(job_id, lease, act):
-                late = "its %s of %s (lease %d) came too late and changed nothing"
-                logger.warning(late, act, job_id, lease, extra={"job_id": job_id, "lease": lease})
-            case JobsRescued(job_ids, workers):
-                dead = ", ".join(map(str, workers))
-                logger.warning("took back %d jobs of dead workers (%s)", len(job_ids), dead)
-            case WorkerNotice(level, message, detail):
-                shown = "".join(f"; {k}: {redact_text(str(v))}" for k, v in detail.items())
-                logger.log(_LEVELS.get(level, logging.WARNING), "%s%s", message, shown)
+def log_event(event: Event) -> None:
+    """Write an event to the logger `forge`."""
+    match event:
+        case AttemptEnded():
+            _log_attempt(event)
+        case AttemptStopped(job, seconds):
+            fields = _fields(job, seconds, "stopped", _NOT_ITS_OWN, None)
+            logger.warning("%s %s stopped: %s", job.type, job.id, _NOT_ITS_OWN, extra=fields)
+        case AttemptLost():
+            fields = _fields(event, event.seconds, "lost", _DIED, Status.RETRY)
+            logger.warning("%s %s lost: %s", event.type, event.id, _DIED, extra=fields)
+        case AttemptRefused(job_id, lease, act):
+            late = "its %s of %s (lease %d) came too late and changed nothing"
+            logger.warning(late, act, job_id, lease, extra={"job_id": job_id, "lease": lease})
+        case JobsRescued(job_ids, workers):
+            dead = ", ".join(map(str, workers))
+            logger.warning("took back %d jobs of dead workers (%s)", len(job_ids), dead)
+        case WorkerNotice(level, message, detail):
+            shown = "".join(f"; {k}: {redact_text(str(v))}" for k, v in detail.items())
+            logger.log(_LEVELS.get(level, logging.WARNING), "%s%s", message, shown)
 
 
 class JsonFormatter(logging.Formatter):

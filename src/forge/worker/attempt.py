@@ -25,12 +25,24 @@ class Stop(Enum):
 class Attempt:
     """A running handler and what is known of it."""
 
-    __slots__ = ("began", "context", "deadline", "definition", "interrupt", "job", "stop", "task")
+    __slots__ = (
+        "began",
+        "context",
+        "deadline",
+        "definition",
+        "interrupt",
+        "is_told",
+        "job",
+        "stop",
+        "task",
+    )
 
     def __init__(self, job: Job, definition: JobDefinition[Any, Any]) -> None:
         self.job = job
         self.definition = definition
         self.began = 0.0
+        # Whether its beginning was told: of a short one it is told with its end.
+        self.is_told = False
         self.deadline = NEVER
         self.stop: Stop | None = None
         self.task: asyncio.Task[None] | None = None

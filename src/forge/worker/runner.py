@@ -120,6 +120,23 @@ class Runner:
                 attempt.ask_to_stop(Stop.TIMEOUT)
                 attempt.deadline = now + 1
 
+    def tell_beginnings(self) -> None:
+        """Tell of the attempts that have begun and go on."""
+        for attempt in self.running.values():
+            if attempt.began:
+                self._tell_beginning(attempt)
+
+    def _tell_beginning(self, attempt: Attempt) -> None:
+        if not attempt.is_told:
+            attempt.is_told = True
+            self._events.began(attempt.job, attempt.began)
+
+    def _tell_completion(
+        self, attempt: Attempt, outcome: Returned, ack: Completion, seconds: float
+    ) -> None:
+        began = None if attempt.is_told else attempt.began
+        self._events.completed(attempt.job, outcome, ack, seconds, began)
+
     def let_go(self, job_id: UUID, lease: int) -> None:
         """Stop an attempt whose job is no longer its own."""
         attempt = self.running.get(job_id)
@@ -146,9 +163,7 @@ class Runner:
         await self._children.close()
 
     async def _attempt(self, attempt: Attempt) -> None:
-        attempt.begin(now := self._loop.time())
-        for listener in self._events.begin_listeners:
-            listener(attempt.job, now)
+        attempt.begin(self._loop.time())
         try:
             # It may have been stopped before it had its turn.
             outcome = (
@@ -235,15 +250,17 @@ class Runner:
         if not isinstance(outcome, Settled):
             ack = self._settle(job, outcome, note, seconds)
             if isinstance(outcome, Returned) and isinstance(ack, Completion):
-                self._events.completed(job, outcome, ack, seconds)
+                self._tell_completion(attempt, outcome, ack, seconds)
             else:
+                self._tell_beginning(attempt)
                 self._events.emit(AttemptEnded(job, outcome, ack, seconds))
         elif attempt.stop is Stop.CANCELLED and not attempt.context.completed:
+            self._tell_beginning(attempt)
             self._events.emit(AttemptStopped(job, seconds))
         else:
             self._acker.written_elsewhere(job)
             done = Completion(job.id, job.lease, None)
-            self._events.completed(job, Returned(None), done, seconds)
+            self._tell_completion(attempt, Returned(None), done, seconds)
         # A worker taken for dead may have claimed its own former job again meanwhile.
         if self.running.get(job.id) is attempt:
             del self.running[job.id]

@@ -252,6 +252,7 @@ class Worker:
         self.heart.running = len(self.runner.running)
         self.standstill.look()
         self.runner.stop_overdue()
+        self.runner.tell_beginnings()
 
     def _running_types(self) -> list[str]:
         return [attempt.job.type for attempt in self.runner.running.values()]
