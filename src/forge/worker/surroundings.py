@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from forge.core.errors import ForgeError, InvalidValue
+from forge.core.errors import InvalidValue
 from forge.store.database import Pool
 from forge.store.jobs import Note
 from forge.store.link import Link
@@ -44,7 +44,7 @@ class InLoop:
         note = self._notes.take(context) or Note(context.job_id, context.lease, None, None, None)
         try:
             is_written = await self._written(context, note)
-        except ForgeError:
+        except BaseException:  # also of who waits no longer: its timeout, or the handler's own
             context.put_back(note)
             raise
         if not is_written:

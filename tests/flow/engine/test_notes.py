@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from forge import Config, Forge, JobContext
+from forge import Config, Forge, JobContext, Retry
 from tests.faults.kit.process import until
 from tests.faults.kit.proxy import Mode, Proxy
 from tests.flow.engine import handlers
@@ -95,3 +96,21 @@ async def test_a_note_that_met_a_broken_connection_is_written_with_the_next(
         go_on.set()
         await handle.result(20)
         await app.close()
+
+
+async def test_a_heartbeat_that_the_handler_gave_up_leaves_its_note_to_the_next_write(
+    app: Forge, work: Work
+) -> None:
+    @app.job(retry=Retry(max_attempts=2, max_backoff="10ms"))
+    async def resume(ctx: JobContext) -> Any:
+        if ctx.checkpoint is None:
+            ctx.checkpoint = {"page": 7}
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0):
+                    await ctx.heartbeat()
+            raise ValueError("again")
+        return ctx.checkpoint
+
+    await work(app)
+
+    assert await (await resume.dispatch()).result(20) == {"page": 7}
