@@ -52,6 +52,7 @@ class Children:
             raise
         if answer is None:
             return Crashed(await child.end())
+        attempt.interrupt = None  # from now on the child may be another attempt's
         if child.is_alive and len(self._idle) < MOST_IDLE:
             self._idle.append(child)
         else:

@@ -2,10 +2,13 @@
 
 import os
 import signal
+from pathlib import Path
+from typing import Any
 
 import psutil
 
-from forge import Forge
+from forge import Forge, JobHandle
+from forge.worker.attempt import Stop
 from tests.faults.kit.process import until
 from tests.flow.engine import handlers
 from tests.flow.engine.conftest import Work
@@ -24,6 +27,43 @@ async def test_a_child_that_died_while_it_was_idle_is_nobodys_crash(app: Forge, 
     assert second["pid"] != first["pid"]
     job = await handle.get()
     assert (job.attempts, job.lease, job.crashes, job.lone_crashes) == (1, 1, 0, 0)
+
+
+async def test_an_attempt_that_has_left_its_child_does_not_end_it_for_the_next(
+    app: Forge, work: Work, psql: Any, tmp_path: Path
+) -> None:
+    app.register(handlers.complete_and_linger)
+    worker = await work(app)
+    first = await _completed(tmp_path, "first")
+    # What the first one returned cannot be written as long as somebody holds its row.
+    lock = psql.transaction()
+    await lock.start()
+    await psql.fetch("select from forge_jobs where id = $1 for update", first.id)
+    (tmp_path / "first gate").touch()
+    await until(lambda: _waits_for_a_lock(psql), 10, "its output waits to be written")
+    attempt = worker.runner.running[first.id]
+
+    second = await _completed(tmp_path, "second")
+    attempt.ask_to_stop(Stop.TIMEOUT)
+    (tmp_path / "second gate").touch()
+    await lock.rollback()
+
+    assert await second.result(30) == "returned"
+
+
+async def _completed(folder: Path, name: str) -> JobHandle:
+    """Dispatch a job that has completed itself, and is held up in its child."""
+    completed = folder / f"{name} completed"
+    handle = await handlers.complete_and_linger.dispatch(
+        {"completed": str(completed), "gate": str(folder / f"{name} gate")}
+    )
+    await until(completed.exists, 30, "it has completed itself")
+    return handle
+
+
+async def _waits_for_a_lock(psql: Any) -> bool:
+    waiting = "select true from pg_stat_activity where wait_event_type = 'Lock' and datname = $1"
+    return bool(await psql.fetchval(waiting, await psql.fetchval("select current_database()")))
 
 
 def _is_gone(pid: int) -> bool:
