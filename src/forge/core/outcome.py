@@ -132,7 +132,12 @@ def settle(job: Job, outcome: Outcome, policy: Policy, chance: float) -> Ack:
         case Crashed(how):
             return _crashed(job, how, policy, chance)
         case Released():
-            return Settlement(job.id, job.lease, "claimed running", Status.PENDING, given_back=1)
+            return released(job.id, job.lease)
+
+
+def released(job_id: UUID, lease: int) -> Settlement:
+    """Give a claim back, and its attempt with it."""
+    return Settlement(job_id, lease, "claimed running", Status.PENDING, given_back=1)
 
 
 EXPIRED = Failure(

@@ -7,8 +7,7 @@ from uuid import UUID
 from forge.core.claims import Claims
 from forge.core.errors import ForgeError
 from forge.core.job import Job
-from forge.core.lifecycle import Status
-from forge.core.outcome import Settlement
+from forge.core.outcome import released
 from forge.core.run import Run
 from forge.store import jobs, schedules
 from forge.store.link import Link
@@ -92,8 +91,7 @@ class Reconciler:
         if finding == UNKNOWN_RUN:
             await self._link.run(schedules.release([(job_id, lease)]))
             return
-        lost = Settlement(job_id, lease, "claimed running", Status.PENDING, given_back=1)
-        await self._link.run(jobs.settle([lost]))
+        await self._link.run(jobs.settle([released(job_id, lease)]))
 
     def _held(self) -> list[Job]:
         return [

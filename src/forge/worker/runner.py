@@ -24,6 +24,7 @@ from forge.core.outcome import (
     Returned,
     Settled,
     Snoozed,
+    released,
     settle,
 )
 from forge.core.run import Run
@@ -44,7 +45,6 @@ from forge.worker.threads import run_in_thread
 
 # How many seconds an attempt takes as long as nothing better is known.
 SLOW = 1.0
-NO_POLICY = Policy(retry=None, dead_letter=True, crash_limit=1)
 
 
 class Runner:
@@ -90,7 +90,7 @@ class Runner:
         definition = self._definitions.get(job.type)
         if definition is None:
             # Two lanes whose names hash alike: next to impossible, and not worth a worker.
-            self._acker.ack(settle(job, Released(), NO_POLICY, 0.0), None)
+            self._acker.ack(released(job.id, job.lease), None)
             return
         attempt = Attempt(job, definition)
         around = self._around.in_threads if attempt.definition.kind == "thread" else self._around
@@ -148,9 +148,6 @@ class Runner:
     def expect_slow(self) -> None:
         """What was fetched ahead waits in vain: the quick attempts before say nothing any more."""
         self.mean_seconds = max(self.mean_seconds, SLOW)
-
-    def policy_of(self, job: Job) -> Policy:
-        return self._policies[job.type]
 
     def release_all(self) -> None:
         """Stop everything: the worker ends now."""

@@ -10,7 +10,7 @@ from forge.app import Forge
 from forge.core.claims import Claims
 from forge.core.errors import ForgeError
 from forge.core.job import Job
-from forge.core.outcome import Released, settle
+from forge.core.outcome import released
 from forge.core.run import Run
 from forge.requests import CANARY, REQUESTS, canary_of
 from forge.store import workers
@@ -195,8 +195,7 @@ class Worker:
         """Give jobs back, their attempts with them."""
         for job in held:
             if not isinstance(job, Run):
-                policy = self.runner.policy_of(job)
-                self.acker.ack(settle(job, Released(), policy, 0.0), None)
+                self.acker.ack(released(job.id, job.lease), None)
         if self.recurrence is not None:
             self.recurrence.release(held)
 
