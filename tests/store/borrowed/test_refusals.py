@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from forge import DatabaseUnavailable, Forge, ForgeError, InvalidValue
 from forge.registry import JobDefinition
 from forge.store import jobs
-from forge.store.borrowed import run_on_sync
+from forge.store.borrowed import run_on, without_loop
 from tests.store.borrowed.conftest import count
 from tests.store.connections import ASYNC, on
 
@@ -106,4 +106,4 @@ async def test_a_connection_with_a_loop_is_refused_where_there_is_none(
 ) -> None:
     async with ASYNC[kind](database_url) as lent:
         with pytest.raises(InvalidValue, match="needs its event loop"):
-            run_on_sync(lent.conn, jobs.get([]))
+            without_loop(lent.conn, run_on(lent.conn, jobs.get([])))

@@ -72,21 +72,6 @@ async def all_or_nothing(conn: Any) -> AsyncIterator[None]:
     await run_on(conn, _RELEASE)
 
 
-def run_on_sync(conn: Any, statement: Statement[T]) -> T:
-    """Run a statement on a borrowed connection that needs no event loop."""
-    return without_loop(conn, run_on(conn, statement))
-
-
-def copy_on_sync(conn: Any, many: Many) -> int:
-    """Copy many jobs on a borrowed connection that needs no event loop."""
-    return without_loop(conn, copy_on(conn, many))
-
-
-def notify_on_sync(conn: Any, channel: str) -> None:
-    """Send a notification on a borrowed connection that needs no event loop."""
-    without_loop(conn, notify_on(conn, channel))
-
-
 def without_loop(conn: Any, work: Coroutine[Any, Any, T]) -> T:
     """Carry out work on a connection that never waits for a loop, so that none has to run."""
     try:
