@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from forge.store.embedded import Cluster
-from forge.store.embedded.locks import is_held
 from tests.faults.kit.process import wait_until
 from tests.flow.command import Project
-from tests.store.commands import remove_far_socket
+from tests.store.commands import is_held, remove_far_socket
 
 CODE = """
 import forge

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psycopg
 
+from forge.store.embedded.locks import try_lock
+
 COMMAND = """
 import subprocess, sys
 from pathlib import Path
@@ -57,3 +59,12 @@ def remove_far_socket(home: Path) -> None:
     """Remove the socket's folder where the path of `home` was too long to hold it."""
     if (link := home / "socket.link").is_symlink():
         shutil.rmtree(link.readlink().parent)
+
+
+def is_held(path: Path) -> bool:
+    """Whether some process holds the lock for itself alone."""
+    descriptor = try_lock(path, shared=True)
+    if descriptor is None:
+        return True
+    os.close(descriptor)
+    return False

@@ -13,9 +13,8 @@ import pytest
 
 from forge.store.embedded import Cluster, EmbeddedUnavailable, open_shared
 from forge.store.embedded.account import account_for
-from forge.store.embedded.locks import is_held
 from tests.faults.kit.process import wait_until
-from tests.store.commands import Command, ask, remove_far_socket
+from tests.store.commands import Command, ask, is_held, remove_far_socket
 
 Run = Callable[..., Command]
 SETPRIV = shutil.which("setpriv")

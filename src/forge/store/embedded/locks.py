@@ -38,15 +38,6 @@ def wait_for_lock(path: Path, *, shared: bool = False, patience: float) -> int:
     return descriptor
 
 
-def is_held(path: Path) -> bool:
-    """Whether some process holds the lock for itself alone."""
-    descriptor = try_lock(path, shared=True)
-    if descriptor is None:
-        return True
-    os.close(descriptor)
-    return False
-
-
 def _open(path: Path) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
