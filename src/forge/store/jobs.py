@@ -10,7 +10,7 @@ from forge.core.lifecycle import Status
 from forge.core.outcome import Completion, Settlement
 from forge.core.rules import Ruled
 from forge.core.wish import Wish
-from forge.store.statement import Row, Rows, Statement, ids, load, only, rows
+from forge.store.statement import Row, Rows, Statement, columns, ids, load, only, rows
 
 
 class Dispatched(NamedTuple):
@@ -88,7 +88,7 @@ def dispatch_each(
         )
         for id, text, wish in wanted
     ]
-    return Statement(load("jobs/dispatch_each"), _columns(entries), _all_new)
+    return Statement(load("jobs/dispatch_each"), columns(entries), _all_new)
 
 
 def fits_each(wish: Wish) -> bool:
@@ -106,7 +106,7 @@ def dispatch_ruled(
     new: Sequence[UUID], payloads: Sequence[Ruled], wish: Wish
 ) -> Statement[list[Dispatched]]:
     shared = (*wish[:8], wish.category, *wish[12:])
-    args = (new, *_columns(payloads), *shared)
+    args = (new, *columns(payloads), *shared)
     return Statement(load("jobs/dispatch_ruled"), args, _dispatched)
 
 
@@ -136,7 +136,7 @@ def start(jobs: Sequence[Job]) -> Statement[list[UUID]]:
 
 
 def complete(acks: Sequence[Completion]) -> Statement[list[UUID]]:
-    ids, leases, outputs = _columns(acks)
+    ids, leases, outputs = columns(acks)
 
     def accepted(found: Rows) -> list[UUID]:
         some: list[UUID] | None = found[0]["accepted"]
@@ -160,12 +160,11 @@ def add_output(job_id: UUID, lease: int, output: str | None) -> Statement[list[U
 
 
 def standing(attempts: Sequence[tuple[UUID, int]]) -> Statement[Rows]:
-    return Statement(load("jobs/standing"), _columns(attempts), rows)
+    return Statement(load("jobs/standing"), columns(attempts), rows)
 
 
 def reconcile(worker: UUID, incarnation: UUID, held: Sequence[tuple[UUID, int]]) -> Statement[Rows]:
-    held_ids, leases = [id for id, _ in held], [lease for _, lease in held]
-    args = (worker, incarnation, held_ids, leases)
+    args = (worker, incarnation, [id for id, _ in held], [lease for _, lease in held])
     return Statement(load("jobs/reconcile"), args, rows)
 
 
@@ -240,11 +239,7 @@ _NOT_OF_EACH = (None, "1.0", *[None] * 5)
 
 
 def _fenced(name: str, entries: Sequence[tuple[Any, ...]]) -> Statement[list[UUID]]:
-    return Statement(load(name), _columns(entries), ids)
-
-
-def _columns(entries: Sequence[tuple[Any, ...]]) -> tuple[list[Any], ...]:
-    return tuple(map(list, zip(*entries, strict=True)))
+    return Statement(load(name), columns(entries), ids)
 
 
 def _array(values: Sequence[object]) -> str:

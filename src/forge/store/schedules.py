@@ -9,7 +9,7 @@ from forge.core.run import Conclusion, Run, make_run
 from forge.core.schedule import Missed, Rule
 from forge.core.schedule_record import ScheduleRecord
 from forge.store.jobs import Lane, Place
-from forge.store.statement import Row, Rows, Statement, ids, load, rows
+from forge.store.statement import Row, Rows, Statement, columns, ids, load, rows
 
 # How many runs a row remembers.
 REMEMBERED = 20
@@ -117,21 +117,21 @@ def claim(
 
 
 def conclude(conclusions: Sequence[Conclusion]) -> Statement[list[UUID]]:
-    args = (*_columns(conclusions), REMEMBERED, True)
+    args = (*columns(conclusions), REMEMBERED, True)
     return Statement(load("schedules/conclude"), args, ids)
 
 
 def standing(conclusions: Sequence[Conclusion]) -> Statement[list[UUID]]:
     runs = [(done.id, done.lease, done.outcome) for done in conclusions]
-    return Statement(load("schedules/standing"), _columns(runs), ids)
+    return Statement(load("schedules/standing"), columns(runs), ids)
 
 
 def note(signs: Sequence[Sign]) -> Statement[list[UUID]]:
-    return Statement(load("schedules/note"), (*_columns(signs), True), ids)
+    return Statement(load("schedules/note"), (*columns(signs), True), ids)
 
 
 def release(held: Sequence[tuple[UUID, int]]) -> Statement[list[UUID]]:
-    return Statement(load("schedules/release"), _columns(held), ids)
+    return Statement(load("schedules/release"), columns(held), ids)
 
 
 def reconcile(worker: UUID, incarnation: UUID, held: Sequence[tuple[UUID, int]]) -> Statement[Rows]:
@@ -144,10 +144,6 @@ def rescue(
 ) -> Statement[Rows]:
     args = (owners, dead_after, stale_after, limit, REMEMBERED)
     return Statement(load("schedules/rescue"), args, rows)
-
-
-def _columns(entries: Sequence[tuple[Any, ...]]) -> tuple[list[Any], ...]:
-    return tuple(map(list, zip(*entries, strict=True)))
 
 
 def _runs(rules: Mapping[str, Rule]) -> Callable[[Rows], list[Run]]:

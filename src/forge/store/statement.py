@@ -51,3 +51,8 @@ def ids(found: Rows) -> list[Any]:
 
 def nothing(found: Rows) -> None:
     return None
+
+
+def columns(entries: Sequence[tuple[Any, ...]]) -> tuple[list[Any], ...]:
+    """Turn entries into lists, one a parameter, for a statement that takes many at once."""
+    return tuple(map(list, zip(*entries, strict=True)))
