@@ -13,7 +13,7 @@ from forge.core.wish import check_moment, check_uuid
 from forge.dead_letters.reprocessing import REPROCESS, reprocess
 from forge.registry import JobDefinition
 from forge.signature import Handler
-from forge.store import audit, jobs, position
+from forge.store import audit, jobs
 from forge.store.notify import CHANGES, WAKE, send, worker_channel
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ async def reschedule(ctx: "JobContext", input: RescheduleRequest) -> dict[str, A
 async def canary(ctx: "JobContext", input: Canary) -> None:
     """Show that a worker consumes, and take away the canaries that showed it before."""
     if input.previous:
-        await ctx.run(position.erase_canaries(input.previous))
+        await ctx.run(jobs.erase_canaries(input.previous))
 
 
 async def _move(

@@ -199,6 +199,10 @@ def erase(job_ids: Sequence[UUID], tenant: int | None) -> Statement[Rows]:
     return Statement(load("jobs/erase"), (job_ids, tenant), rows)
 
 
+def erase_canaries(job_ids: Sequence[UUID]) -> Statement[list[UUID]]:
+    return Statement(load("jobs/erase_canaries"), (job_ids,), ids)
+
+
 def reschedule(job_ids: Sequence[UUID], tenant: int | None, at: datetime | None) -> Statement[Rows]:
     return Statement(load("jobs/reschedule"), (job_ids, tenant, at), rows)
 

@@ -16,9 +16,3 @@ def started_lately(job_id: UUID) -> Statement[list[float]]:
     return Statement(
         load("jobs/started_lately"), (job_id, LOOK_AT), lambda found: [r["ago"] for r in found]
     )
-
-
-def erase_canaries(job_ids: list[UUID]) -> Statement[list[UUID]]:
-    return Statement(
-        load("jobs/erase_canaries"), (job_ids,), lambda found: [r["id"] for r in found]
-    )
