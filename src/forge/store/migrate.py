@@ -8,7 +8,7 @@ import asyncpg
 
 from forge.core.errors import SchemaMissing
 from forge.store.database import Database
-from forge.store.link import LOST, refused, unavailable
+from forge.store.link import LOST, close_quietly, refused, unavailable
 from forge.store.statement import load
 
 LOCK = 0x466F726765  # "Forge": whoever migrates holds this advisory lock
@@ -38,9 +38,12 @@ async def migrate(database: Database) -> list[Migration]:
         connection = await database.connect(planned=False)
         try:
             await connection.execute(load("ledger/lock"), LOCK)
-            return [m for m in await pending(connection) if await _apply(connection, m)]
+            missing = await pending(connection)
+            for migration in missing:
+                await _apply(connection, migration)
+            return missing
         finally:
-            await connection.close()
+            await close_quietly(connection)
     except LOST as error:
         raise unavailable(error) from error
     except asyncpg.PostgresError as error:
@@ -82,9 +85,8 @@ def _read(filename: str, sql: str) -> Migration:
     return Migration(int(named[1]), named[2], sql)
 
 
-async def _apply(connection: "asyncpg.Connection[Any]", migration: Migration) -> bool:
+async def _apply(connection: "asyncpg.Connection[Any]", migration: Migration) -> None:
     async with connection.transaction():
         await connection.execute(load("ledger/create"))
         await connection.execute(migration.sql)
         await connection.execute(load("ledger/record"), migration.version, migration.name)
-    return True
