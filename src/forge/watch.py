@@ -37,15 +37,15 @@ class Watcher(Hub[JobRecord]):
         seconds = _seconds(timeout)
         try:
             async with asyncio.timeout(seconds):
-                async for record in self.follow(job_id):
-                    if record.is_final:
-                        return record
+                with self.watching(job_id) as newest:
+                    while not (record := await newest.next()).is_final:
+                        continue
+                    return record
         except TimeoutError:
             raise ResultTimeout(
                 f"job {job_id} was not done within {seconds:g} s; it goes on: wait longer, or "
                 "check that a worker runs its type (`forge doctor`)"
             ) from None
-        raise AssertionError("a job is followed until it is final")
 
 
 def _seconds(timeout: Timeout) -> float | None:
