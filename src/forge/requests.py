@@ -13,8 +13,9 @@ from forge.core.wish import check_moment, check_uuid
 from forge.dead_letters.reprocessing import REPROCESS, reprocess
 from forge.registry import JobDefinition
 from forge.signature import Handler
-from forge.store import audit, jobs
-from forge.store.notify import CHANGES, WAKE, send, worker_channel
+from forge.store import jobs
+from forge.store.notify import CHANGES, WAKE, changes_payload, send, worker_channel
+from forge.store.statement import Rows
 
 if TYPE_CHECKING:
     from forge.worker.context import JobContext
@@ -51,11 +52,11 @@ class Canary(BaseModel):
 
 async def cancel(ctx: "JobContext", input: Request) -> dict[str, Any]:
     """Cancel a job wherever it stands, and tell the worker that runs it to let go."""
-    found = await ctx.run(jobs.cancel([input.job_id], ctx.tenant_id, input.reason))
+    found = await ctx.run(jobs.cancel(*_asked(ctx, input)))
     for row in found:
         if row["was"] in OWNED:
             await ctx.run(send(worker_channel(row["worker_id"]), f"{row['id'].hex} {row['lease']}"))
-    return await _report(ctx, input, "job_cancelled", [row["id"] for row in found], "cancelled")
+    return await _report(ctx, input, found, "cancelled")
 
 
 async def delete(ctx: "JobContext", input: Request) -> dict[str, Any]:
@@ -65,27 +66,25 @@ async def delete(ctx: "JobContext", input: Request) -> dict[str, Any]:
         raise NonRetryable(
             f"job {input.job_id} is being processed; cancel it first, then delete it"
         )
-    wanted = [input.job_id]
-    if status is Status.RETRY:
-        found = await ctx.run(jobs.give_up(wanted, ctx.tenant_id))
-        return await _report(ctx, input, "job_given_up", [row["id"] for row in found], "failed")
     if status is Status.PENDING:
-        found = await ctx.run(jobs.cancel(wanted, ctx.tenant_id, input.reason))
-        return await _report(ctx, input, "job_cancelled", [row["id"] for row in found], "cancelled")
-    found = await ctx.run(jobs.erase(wanted, ctx.tenant_id))
+        return await cancel(ctx, input)
+    if status is Status.RETRY:
+        found = await ctx.run(jobs.give_up(*_asked(ctx, input)))
+        return await _report(ctx, input, found, "failed")
+    found = await ctx.run(jobs.erase(*_asked(ctx, input)))
     if not found:
         raise NonRetryable(f"job {input.job_id} has a dead letter under review; settle that first")
-    return await _report(ctx, input, "job_deleted", wanted, "erased")
+    return await _report(ctx, input, found, "erased")
 
 
 async def run_now(ctx: "JobContext", input: Request) -> dict[str, Any]:
     """Make a waiting job due at once."""
-    return await _move(ctx, input, None, "job_run_now")
+    return await _move(ctx, input, None)
 
 
 async def reschedule(ctx: "JobContext", input: RescheduleRequest) -> dict[str, Any]:
     """Move a waiting job to another time."""
-    return await _move(ctx, input, input.at, "job_rescheduled")
+    return await _move(ctx, input, input.at)
 
 
 async def canary(ctx: "JobContext", input: Canary) -> None:
@@ -94,13 +93,19 @@ async def canary(ctx: "JobContext", input: Canary) -> None:
         await ctx.run(jobs.erase_canaries(input.previous))
 
 
-async def _move(
-    ctx: "JobContext", input: Request, at: datetime | None, event: str
-) -> dict[str, Any]:
-    found = await ctx.run(jobs.reschedule([input.job_id], ctx.tenant_id, at))
+async def _move(ctx: "JobContext", input: Request, at: datetime | None) -> dict[str, Any]:
+    found = await ctx.run(jobs.reschedule(*_asked(ctx, input), at=at))
     if found:
         await ctx.run(send(WAKE))
-    return await _report(ctx, input, event, [row["id"] for row in found], "moved")
+    return await _report(ctx, input, found, "moved")
+
+
+def _asked(
+    ctx: "JobContext", input: Request
+) -> tuple[list[UUID], int | None, str | None, str | None]:
+    """Return which job is meant, for which tenant, why, and who asks, for the audit."""
+    actor = None if ctx.auth is None else ctx.auth.actor
+    return [input.job_id], ctx.tenant_id, input.reason, actor
 
 
 async def _status(ctx: "JobContext", job_id: UUID) -> Status:
@@ -110,18 +115,13 @@ async def _status(ctx: "JobContext", job_id: UUID) -> Status:
     return Status(found[0]["status"])
 
 
-async def _report(
-    ctx: "JobContext", input: Request, event: str, done: list[UUID], what: str
-) -> dict[str, Any]:
-    """Write down what was done, or say why nothing was."""
-    if not done:
+async def _report(ctx: "JobContext", input: Request, found: Rows, what: str) -> dict[str, Any]:
+    """Say what was done, or why nothing was."""
+    if not found:
         status = await _status(ctx, input.job_id)
         reason = "it is final" if status in FINAL else f"it is {status}"
         raise NonRetryable(f"job {input.job_id} was left alone: {reason}")
-    actor = None if ctx.auth is None else ctx.auth.actor
-    for job_id in done:
-        await ctx.run(audit.add(event, actor, ctx.tenant_id, job_id, input.reason))
-    await ctx.run(send(CHANGES, " ".join(job_id.hex for job_id in done)))
+    await ctx.run(send(CHANGES, changes_payload({input.job_id})))
     return {"job_id": str(input.job_id), "done": what}
 
 

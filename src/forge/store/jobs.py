@@ -187,24 +187,37 @@ def unknown_owners() -> Statement[list[UUID]]:
     return Statement(load("jobs/unknown_owners"), (), lambda found: [r["worker_id"] for r in found])
 
 
-def cancel(job_ids: Sequence[UUID], tenant: int | None, reason: str | None) -> Statement[Rows]:
-    return Statement(load("jobs/cancel"), (job_ids, tenant, reason), rows)
+def cancel(
+    job_ids: Sequence[UUID], tenant: int | None, reason: str | None, actor: str | None = None
+) -> Statement[Rows]:
+    return Statement(load("jobs/cancel"), (job_ids, tenant, reason, actor), rows)
 
 
-def give_up(job_ids: Sequence[UUID], tenant: int | None) -> Statement[Rows]:
-    return Statement(load("jobs/give_up"), (job_ids, tenant), rows)
+def give_up(
+    job_ids: Sequence[UUID], tenant: int | None, reason: str | None = None, actor: str | None = None
+) -> Statement[Rows]:
+    return Statement(load("jobs/give_up"), (job_ids, tenant, reason, actor), rows)
 
 
-def erase(job_ids: Sequence[UUID], tenant: int | None) -> Statement[Rows]:
-    return Statement(load("jobs/erase"), (job_ids, tenant), rows)
+def erase(
+    job_ids: Sequence[UUID], tenant: int | None, reason: str | None = None, actor: str | None = None
+) -> Statement[Rows]:
+    return Statement(load("jobs/erase"), (job_ids, tenant, reason, actor), rows)
 
 
 def erase_canaries(job_ids: Sequence[UUID]) -> Statement[list[UUID]]:
     return Statement(load("jobs/erase_canaries"), (job_ids,), ids)
 
 
-def reschedule(job_ids: Sequence[UUID], tenant: int | None, at: datetime | None) -> Statement[Rows]:
-    return Statement(load("jobs/reschedule"), (job_ids, tenant, at), rows)
+def reschedule(
+    job_ids: Sequence[UUID],
+    tenant: int | None,
+    reason: str | None,
+    actor: str | None = None,
+    *,
+    at: datetime | None = None,
+) -> Statement[Rows]:
+    return Statement(load("jobs/reschedule"), (job_ids, tenant, reason, actor, at), rows)
 
 
 def prune(

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from forge import Forge, JobFailed
+from forge import Forge, JobFailed, JobHandle
+from tests.faults.kit.process import until
 from tests.flow.engine.conftest import Work, waiting
 
 
@@ -101,3 +102,27 @@ async def test_a_worker_without_jobs_of_its_own_carries_out_requests(
     await work(app)
 
     assert (await (await app.cancel(job_id)).result(10))["done"] == "cancelled"
+
+
+async def test_a_request_that_cannot_be_written_down_is_not_carried_out(
+    app: Forge, work: Work, psql: Any
+) -> None:
+    await psql.execute("alter table forge_audit_events add constraint full_disk check (false)")
+    handle = await waiting(app)
+    await work(app)
+    request = await app.cancel(handle.id)
+    await until(lambda: _has_failed(request), 10, "the first try has failed")
+    before = await handle.get()
+
+    await psql.execute("alter table forge_audit_events drop constraint full_disk")
+    told = await request.result(20)
+
+    assert before.status == "pending"
+    assert told == {"job_id": str(handle.id), "done": "cancelled"}
+    assert (await handle.get()).status == "cancelled"
+    events = await psql.fetch("select event, job_id from forge_audit_events")
+    assert [tuple(event) for event in events] == [("job_cancelled", handle.id)]
+
+
+async def _has_failed(request: JobHandle) -> bool:
+    return (await request.get()).last_error is not None

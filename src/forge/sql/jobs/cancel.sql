@@ -1,5 +1,6 @@
--- pending, retry, claimed, running -> cancelled. $1 ids, $2 the tenant that asks (null: any),
--- $3 why. Returns the cancelled jobs with the worker that has to let go of each.
+-- pending, retry, claimed, running -> cancelled; it is written down who asked for it. $1 ids, $2 the
+-- tenant that asks (null: any), $3 why, $4 the actor. Returns the cancelled jobs with the worker that
+-- has to let go of each.
 with asked as materialized (
     select id, status
     from forge_jobs
@@ -7,9 +8,14 @@ with asked as materialized (
       and status = any (array['pending', 'retry', 'claimed', 'running'])
     order by id
     for update
+), cancelled as (
+    update forge_jobs as job
+    set status = 'cancelled', failed_at = now(), last_error = coalesce($3, job.last_error)
+    from asked
+    where job.id = any (array[asked.id])
+    returning job.id, job.lease, job.tenant_id, asked.status as was, job.worker_id
+), audited as (
+    insert into forge_audit_events (event, actor, tenant_id, job_id, notes)
+    select 'job_cancelled', $4, $2, id, $3 from cancelled
 )
-update forge_jobs as job
-set status = 'cancelled', failed_at = now(), last_error = coalesce($3, job.last_error)
-from asked
-where job.id = any (array[asked.id])
-returning job.id, job.lease, job.tenant_id, asked.status as was, job.worker_id;
+select * from cancelled;

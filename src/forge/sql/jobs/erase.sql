@@ -1,5 +1,5 @@
--- Erase final jobs with their records. $1 ids, $2 the tenant that asks. A dead letter under review
--- keeps its job. Returns the erased ids.
+-- Erase final jobs with their records, and write down who asked for it. $1 ids, $2 the tenant that
+-- asks, $3 why, $4 the actor. A dead letter under review keeps its job. Returns the erased ids.
 with erased as (
     delete from forge_jobs
     where id = any ($1::uuid[]) and ($2::bigint is null or tenant_id = $2)
@@ -9,5 +9,8 @@ with erased as (
     returning id, tenant_id, job_type, status
 ), attempts as (
     delete from forge_attempts where job_id = any (array(select id from erased))
+), audited as (
+    insert into forge_audit_events (event, actor, tenant_id, job_id, notes)
+    select 'job_deleted', $4, $2, id, $3 from erased
 )
 select * from erased;

@@ -1,5 +1,12 @@
--- retry -> failed: a person does not want it tried again. $1 ids, $2 the tenant that asks.
-update forge_jobs
-set status = 'failed', failed_at = now()
-where id = any ($1::uuid[]) and status = 'retry' and ($2::bigint is null or tenant_id = $2)
-returning id, tenant_id;
+-- retry -> failed: a person does not want it tried again; it is written down who. $1 ids, $2 the tenant
+-- that asks, $3 why, $4 the actor.
+with given_up as (
+    update forge_jobs
+    set status = 'failed', failed_at = now()
+    where id = any ($1::uuid[]) and status = 'retry' and ($2::bigint is null or tenant_id = $2)
+    returning id, tenant_id
+), audited as (
+    insert into forge_audit_events (event, actor, tenant_id, job_id, notes)
+    select 'job_given_up', $4, $2, id, $3 from given_up
+)
+select * from given_up;

@@ -1,5 +1,12 @@
--- Move waiting jobs to another time. $1 ids, $2 the tenant that asks, $3 the time (null: now).
-update forge_jobs
-set scheduled_at = coalesce($3::timestamptz, now())
-where id = any ($1::uuid[]) and status in ('pending', 'retry') and ($2::bigint is null or tenant_id = $2)
-returning id, tenant_id;
+-- Move waiting jobs to another time, and write down who asked for it. $1 ids, $2 the tenant that asks,
+-- $3 why, $4 the actor, $5 the time (null: now).
+with moved as (
+    update forge_jobs
+    set scheduled_at = coalesce($5::timestamptz, now())
+    where id = any ($1::uuid[]) and status in ('pending', 'retry') and ($2::bigint is null or tenant_id = $2)
+    returning id, tenant_id
+), audited as (
+    insert into forge_audit_events (event, actor, tenant_id, job_id, notes)
+    select case when $5 is null then 'job_run_now' else 'job_rescheduled' end, $4, $2, id, $3 from moved
+)
+select * from moved;
