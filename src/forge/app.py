@@ -21,8 +21,8 @@ from forge.core.event import Events
 from forge.core.record import JobRecord
 from forge.core.wish import Options, check_uuid
 from forge.dead_letters import DeadLetters
-from forge.dispatch import JobType
 from forge.handle import JobHandle
+from forge.job_type import JobType
 from forge.lookout import Lookout
 from forge.registry import JobDefinition, job
 from forge.requesting import Requesting

@@ -5,11 +5,10 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from forge.core.errors import InvalidPayload, InvalidValue
-from forge.core.key import is_keyed, key_of
-from forge.core.payload import decode
+from forge.core.key import is_keyed
 from forge.core.rules import Ruled
-from forge.core.wish import Options, Wish, make_wish
-from forge.job_type import JobType as JobType
+from forge.core.wish import Options, Wish, check_name, make_wish
+from forge.job_type import JobType
 from forge.lookout import EVERY, FIRST
 from forge.store import jobs
 from forge.store.borrowed import copy_on, run_on
@@ -31,13 +30,13 @@ class Bulk(NamedTuple):
 
 def one(kind: JobType, value: Any, options: Options) -> Statement[list[Dispatched]]:
     """Return the statement that dispatches one job."""
-    if kind.defaults.category is not None:
-        return _ruled(kind, [(0, value)], options, _wish(kind, options))
-    given = options.get("idempotency_key")
     wish = _wish(kind, options)
+    if kind.defaults.category is not None:
+        return _dispatch_ruled([kind.rule(value, options)], wish)
     text = kind.written(value)
+    given = options.get("idempotency_key")
     if is_keyed(kind.defaults, given):
-        key = _key(kind, text, given)
+        key = kind.key(text) if given is None else check_name(given, what="idempotency_key")
         return jobs.dispatch_once([new_id()], [text], wish, [key])
     return jobs.dispatch([new_id()], [text], wish)
 
@@ -47,7 +46,7 @@ def many(kind: JobType, texts: Sequence[str], options: Options) -> Statement[lis
     wish = _wish(kind, options)
     ids = list(islice(new_ids(), len(texts)))
     if is_keyed(kind.defaults, None):
-        return jobs.dispatch_once(ids, texts, wish, [_key(kind, text, None) for text in texts])
+        return jobs.dispatch_once(ids, texts, wish, [kind.key(text) for text in texts])
     return jobs.dispatch(ids, texts, wish)
 
 
@@ -66,10 +65,10 @@ def keyed_chunks(
     fresh = new_ids()
     for chunk in _chunks(values):
         if kind.defaults.category is not None:
-            yield _ruled(kind, chunk, options, wish)
+            yield _dispatch_ruled([_nth(n, kind.rule, value, options) for n, value in chunk], wish)
             continue
-        texts = [_nth(place, kind.written, value) for place, value in chunk]
-        keys = [_key(kind, text, None) for text in texts]
+        texts = [_nth(n, kind.written, value) for n, value in chunk]
+        keys = [kind.key(text) for text in texts]
         yield jobs.dispatch_once(list(islice(fresh, len(texts))), texts, wish, keys)
 
 
@@ -108,21 +107,6 @@ async def many_on(conn: Any, kind: JobType, values: Iterable[Any], options: Opti
 
 def _wish(kind: JobType, options: Options) -> Wish:
     return make_wish(kind.defaults, traced(kind.defaults.name, options))
-
-
-def _key(kind: JobType, text: str, given: str | None) -> str | None:
-    """Make the key of what is stored: a function of the input is given what the handler will be."""
-    plain = decode(text)
-    checked = plain if kind.definition is None else kind.definition.decode(text)
-    return key_of(kind.defaults, checked, plain, given)
-
-
-def _ruled(
-    kind: JobType, chunk: Sequence[tuple[int, Any]], options: Options, wish: Wish
-) -> Statement[list[Dispatched]]:
-    """Return the statement that dispatches jobs with a category."""
-    ruled = [_nth(place, kind.rule, value, options) for place, value in chunk]
-    return _dispatch_ruled(ruled, wish)
 
 
 def _dispatch_ruled(ruled: Sequence[Ruled], wish: Wish) -> Statement[list[Dispatched]]:

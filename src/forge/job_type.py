@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from forge.core.errors import InvalidPayload, InvalidValue
-from forge.core.key import BY_INPUT, key_of
+from forge.core.key import BY_INPUT, is_made_here, key_of
 from forge.core.payload import HARD_LIMIT, decode, encode
 from forge.core.rules import ENVELOPE, KEY, VERSION, Ruled, joined, rule_faults
 from forge.core.sensitive import sensitive_faults
@@ -78,15 +78,23 @@ class JobType(NamedTuple):
             # The type's own input may not have the fields of the envelope, and forbid others.
             self.check({name: inner for name, inner in plain.items() if name not in ENVELOPE})
 
+    def key(self, text: str) -> str | None:
+        """Return the key that the type makes of an input; None leaves it to the database.
+
+        It is made of what is stored: a function of the input is given what the handler will be.
+        """
+        if not is_made_here(self.defaults):
+            return None
+        plain = decode(text)
+        checked = plain if self.definition is None else self.definition.decode(text)
+        return key_of(self.defaults, checked, plain)
+
     def _key(self, payload: dict[str, Any]) -> Any:
         """Return the key of a payload; None where there is none, or the database makes it."""
-        if payload.get(KEY) is not None:
-            return payload[KEY]
-        if self.defaults.idempotent in (None, BY_INPUT):
-            return None
-        text = encode(payload, what=f"the payload of {self.defaults.name}", limit=self.limit)
-        checked = payload if self.definition is None else self.definition.decode(text)
-        return key_of(self.defaults, checked, payload, None)
+        if payload.get(KEY) is not None or not is_made_here(self.defaults):
+            return payload.get(KEY)
+        what = f"the payload of {self.defaults.name}"
+        return self.key(encode(payload, what=what, limit=self.limit))
 
     def _refuse(self, faults: list[Any]) -> None:
         if not faults:

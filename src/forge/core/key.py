@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from forge.core.errors import InvalidValue
-from forge.core.wish import LONGEST_NAME, TypeDefaults, check_name
+from forge.core.wish import TypeDefaults, check_name
 
 BY_INPUT = "input"
 _PATH = re.compile(r"input(\.[^.]+)*")
@@ -35,31 +35,45 @@ def is_keyed(kind: TypeDefaults, given: str | None) -> bool:
     return given is not None or kind.idempotent is not None or kind.category is not None
 
 
-def key_of(kind: TypeDefaults, value: Any, plain: Any, given: str | None) -> str | None:
-    """Return the key of one job; None leaves it to the database to make one of the whole input.
+def is_made_here(kind: TypeDefaults) -> bool:
+    """Whether a key is made before the database sees the input: of a part of it, or by code."""
+    return kind.idempotent not in (None, BY_INPUT)
 
-    A key of the type's own bears the type's name, so that two types may use the same payment.
+
+def key_of(kind: TypeDefaults, value: Any, plain: Any) -> str:
+    """Make the key of one job, of the input as its handler gets it, or of plain JSON.
+
+    It bears the type's name, so that two types may use the same payment.
     """
-    if given is not None:
-        return check_name(given, what="idempotency_key")
     if kind.idempotent == BY_FUNCTION:
         raise InvalidValue(
             f"the idempotency key of {kind.name} is made by a function that only its own code has; "
             "pass idempotency_key"
         )
-    if callable(kind.idempotent):
-        found: Any = kind.idempotent(value)
-    elif kind.idempotent is None or kind.idempotent == BY_INPUT:
-        return None
-    else:
-        found = _written(_at(plain, kind.idempotent, kind.name))
-    key = f"{kind.name}:{found}"
-    if len(key) > LONGEST_NAME:
+    found = _by_function(kind, value) if callable(kind.idempotent) else _by_path(kind, plain)
+    return check_name(f"{kind.name}:{found}", what=f"the idempotency key of {kind.name}")
+
+
+def _by_function(kind: TypeDefaults, value: Any) -> Any:
+    assert callable(kind.idempotent)
+    found: Any = kind.idempotent(value)
+    if found is None:
         raise InvalidValue(
-            f"the idempotency key of {kind.name} has {len(key)} characters; "
-            f"the most is {LONGEST_NAME}"
+            f"the function that makes the idempotency keys of {kind.name} returned None, one key "
+            "for all such jobs; return what tells them apart"
         )
-    return check_name(key, what="the idempotency key")
+    return found
+
+
+def _by_path(kind: TypeDefaults, plain: Any) -> str:
+    path, found = str(kind.idempotent), plain
+    for step in path.split(".")[1:]:
+        found = found.get(step) if isinstance(found, dict) else None
+    if found is None or isinstance(found, dict | list):
+        raise InvalidValue(
+            f"{kind.name} needs {path} for its idempotency key, and the input has no value there"
+        )
+    return _written(found)
 
 
 def _written(value: Any) -> str:
@@ -71,14 +85,3 @@ def _written(value: Any) -> str:
             text = format(Decimal(repr(value)), "f")
             return text if value else text.removeprefix("-")
     return str(value)
-
-
-def _at(plain: Any, path: str, name: str) -> Any:
-    found = plain
-    for step in path.split(".")[1:]:
-        found = found.get(step) if isinstance(found, dict) else None
-    if found is None or isinstance(found, dict | list):
-        raise InvalidValue(
-            f"{name} needs {path} for its idempotency key, and the input has no value there"
-        )
-    return found

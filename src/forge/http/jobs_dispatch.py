@@ -14,7 +14,6 @@ from forge.core.errors import Fault, InvalidPayload
 from forge.core.key import is_keyed
 from forge.core.lifecycle import Status
 from forge.core.wish import Options, TypeDefaults, Wish, make_wish
-from forge.dispatch import JobType
 from forge.http import watch_tokens
 from forge.http.access import Caller, User
 from forge.http.described import problems
@@ -30,6 +29,7 @@ from forge.http.shapes import (
     DispatchOut,
 )
 from forge.http.tracing import in_trace, traceparent_of
+from forge.job_type import JobType
 from forge.store import jobs
 from forge.store.jobs import Dispatched
 from forge.store.statement import Statement

@@ -9,12 +9,12 @@ from fastapi import APIRouter
 from forge import dispatch as dispatching
 from forge.core.lifecycle import FINAL, OWNED, Status
 from forge.core.wish import Options
-from forge.dispatch import JobType
 from forge.http.access import Caller, Manager, User
 from forge.http.described import problems
 from forge.http.jobs_read import row_of
 from forge.http.problem import Problem
 from forge.http.shapes import RequestIn, RequestOut
+from forge.job_type import JobType
 from forge.requests import CANCEL, DELETE, REQUESTS, RUN_NOW
 from forge.store import audit
 

@@ -97,6 +97,15 @@ async def test_a_function_of_the_input_is_given_the_checked_input_also_for_a_dic
     assert same.id == first.id
 
 
+async def test_a_function_that_returns_nothing_makes_no_key(app: Forge, psql: Any) -> None:
+    @app.job(idempotent=lambda input: input.get("payment"))
+    async def pay(ctx: JobContext, input: dict[str, Any]) -> None: ...
+
+    with pytest.raises(InvalidValue, match="returned None, one key for all such jobs"):
+        await pay.dispatch({"paymnt": "p-1"})
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
+
+
 async def test_two_types_may_use_the_same_value(app: Forge) -> None:
     @app.job(idempotent="input.id")
     async def pay(ctx: JobContext, input: dict) -> None: ...

@@ -44,6 +44,7 @@ async def test_a_refusal_names_every_fault_with_its_path(app: Forge, fetch: Fetc
         "$.connection_id",
         "$.a[0].clientSecret",
     }
+    assert str(refused.value).startswith("the payload of fetch ")
 
 
 async def test_a_second_dispatch_returns_the_first_job(app: Forge, fetch: Fetch) -> None:
