@@ -24,6 +24,8 @@ BEGINNING = (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=0))
 class Around:
     """What a context needs in order to reach the database."""
 
+    output_limit = 1_000_000
+
     def __init__(self, pool: asyncpg.Pool[Any]) -> None:
         self.pool = pool
 

@@ -75,11 +75,14 @@ class Channel:
 class InChild:
     """Surroundings of a handler in a child process."""
 
-    def __init__(self, channel: Channel, database: Database, pool: "Pool[Any]") -> None:
+    def __init__(
+        self, channel: Channel, database: Database, pool: "Pool[Any]", output_limit: int
+    ) -> None:
         self._channel = channel
         self._database = database
         self._telling = threading.Lock()
         self.pool = pool
+        self.output_limit = output_limit
         self.metrics = WorkerMetrics()
         self._http: httpx.AsyncClient | None = None
 
@@ -124,7 +127,7 @@ class InChild:
 
 async def _serve(channel: Channel, order: dict[str, Any]) -> None:
     database = Database(order["database_url"], pool_size=4, pooler=order["pooler"])
-    around = InChild(channel, database, await database.users())
+    around = InChild(channel, database, await database.users(), order["output_limit"])
     context = _context(order, around)
     answer = await _answer(order, context, around)
     await around.close()
@@ -143,7 +146,7 @@ async def _answer(order: dict[str, Any], context: JobContext, around: InChild) -
             if not definition.app.events.other_listeners:
                 measure_services(definition.app.events, around.metrics)
         output = await _call(definition, context, order["job"]["input"])
-        text = definition.write_output(output, limit=order["output_limit"])
+        text = definition.write_output(output, limit=around.output_limit)
         return {"outcome": "settled" if context.completed else "returned", "output": text}
     except Snooze as snooze:
         return {"outcome": "snoozed", "delay": snooze.delay.total_seconds()}

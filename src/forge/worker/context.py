@@ -24,6 +24,9 @@ CHECKPOINT_LIMIT = 65_536
 class Surroundings(Protocol):
     """What a context needs of whatever runs it: the worker's loop, a thread, a child process."""
 
+    # How many bytes of JSON an output may have.
+    output_limit: int
+
     def noted(self, context: "JobContext") -> None:
         """Write the context's note down before long."""
 
@@ -185,7 +188,9 @@ class JobContext:
         return jobs.note([note])
 
     def _write(self, output: Any) -> str | None:
-        return None if output is None else encode(output, what="the output")
+        if output is None:
+            return None
+        return encode(output, what="the output", limit=self._around.output_limit)
 
     async def run(self, statement: Statement[T]) -> T:
         """Run one of Forge's own statements."""

@@ -69,7 +69,6 @@ class Runner:
         self._children = children
         self._recurrence = recurrence
         self._events = app.events
-        self._output_limit = app.config.payload.max_output
         self._policies = {
             name: Policy(definition.retry, definition.dead_letter, settings.crash_limit)
             for name, definition in definitions.items()
@@ -187,12 +186,12 @@ class Runner:
         if attempt.stop is not None:
             return self._failed(attempt, None)
         if context.completed:
-            text = definition.write_output(output, limit=self._output_limit)
+            text = definition.write_output(output, limit=self._around.output_limit)
             await self._add_output(attempt, text)
             return Settled()
         if output is None:
             return Returned(None)
-        return Returned(definition.write_output(output, limit=self._output_limit))
+        return Returned(definition.write_output(output, limit=self._around.output_limit))
 
     async def _in_child(self, attempt: Attempt) -> Outcome | Settled:
         outcome = await self._children.run(attempt)

@@ -25,12 +25,15 @@ NEWS = 0.5
 class InLoop:
     """Surroundings of `async def` handlers."""
 
-    def __init__(self, link: Link, notes: Notes, pool: "Pool[Any]", meter: CallMeter) -> None:
+    def __init__(
+        self, link: Link, notes: Notes, pool: "Pool[Any]", meter: CallMeter, output_limit: int
+    ) -> None:
         self._link = link
         self._notes = notes
         self._pool = pool
         self._meter = meter
         self._http: httpx.AsyncClient | None = None
+        self.output_limit = output_limit
         self.in_threads = InThreads(self, asyncio.get_running_loop(), meter)
 
     def noted(self, context: JobContext) -> None:
@@ -87,6 +90,7 @@ class InThreads:
         self._loop_side = loop_side
         self._loop = loop
         self._http: httpx.Client | None = None
+        self.output_limit = loop_side.output_limit
 
     def noted(self, context: JobContext) -> None:
         self._loop.call_soon_threadsafe(self._loop_side.noted, context)

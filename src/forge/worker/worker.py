@@ -129,7 +129,8 @@ class Worker:
 
     def _open_running(self, database: Database, pool: "Pool[Any]") -> None:
         meter = CallMeter(self.app.metrics.worker)
-        self.around = InLoop(self._side, self.notes, pool, meter)
+        limit = self.app.config.payload.max_output
+        self.around = InLoop(self._side, self.notes, pool, meter, limit)
         self.runner = Runner(
             self.app,
             self.definitions,

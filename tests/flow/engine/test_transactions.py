@@ -8,7 +8,7 @@ import pytest
 from forge import Forge, ForgeError, JobContext, JobFailed, Retry, StaleAttempt
 from tests.faults.kit.process import until
 from tests.flow.engine import handlers
-from tests.flow.engine.conftest import Work
+from tests.flow.engine.conftest import MakeApp, Work
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +46,23 @@ async def test_an_output_given_to_the_transaction_commits_with_it(app: Forge, wo
     await work(app)
 
     assert await (await pay.dispatch()).result(10) == {"receipt": 7}
+
+
+async def test_an_output_given_to_the_transaction_may_be_as_large_as_one_that_is_returned(
+    make_app: MakeApp, work: Work
+) -> None:
+    app = make_app(payload={"max_output": "512KB"})
+
+    @app.job(max_attempts=1)
+    async def export(ctx: JobContext, size: int) -> None:
+        async with ctx.complete_in_transaction("x" * size):
+            pass
+
+    await work(app)
+
+    assert await (await export.dispatch(400_000)).result(10) == "x" * 400_000
+    with pytest.raises(JobFailed, match="the limit is 524,288 bytes"):
+        await (await export.dispatch(600_000)).result(10)
 
 
 async def test_an_error_inside_rolls_both_back_and_the_attempt_is_tried_again(
