@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
 from forge.core.errors import Fault, InvalidPayload, InvalidValue
+from forge.core.path import step_text
 from forge.core.typed_dict import readable
 
 Handler = Callable[..., Any]
@@ -75,10 +76,6 @@ def adapter_of(hint: Any, name: str) -> TypeAdapter[Any] | None:
 def misfit(what: str, error: ValidationError) -> InvalidPayload:
     """Say where a value does not fit its type, and never what lies there."""
     found = error.errors(include_url=False, include_input=False)
-    faults = [Fault(_path(fault["loc"]), fault["msg"]) for fault in found]
+    faults = [Fault("$" + "".join(map(step_text, f["loc"])), f["msg"]) for f in found]
     lines = "; ".join(f"{fault.path}: {fault.message}" for fault in faults[:MOST_TOLD])
     return InvalidPayload(f"{what} does not fit: {lines}", faults[0].path, faults)
-
-
-def _path(steps: tuple[int | str, ...]) -> str:
-    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)

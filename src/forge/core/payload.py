@@ -1,7 +1,6 @@
 """Python values to JSON text that PostgreSQL's jsonb takes, and back."""
 
 import dataclasses
-import json
 import math
 import re
 from decimal import Decimal
@@ -13,6 +12,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_json, to_jsonable_python
 
 from forge.core.errors import InvalidPayload
+from forge.core.path import step_text
 
 HARD_LIMIT = 262_144
 MAX_DEPTH = 64
@@ -86,8 +86,6 @@ def _is_too_deep(text: str, decoded: Any) -> bool:
 _CONTAINERS = (dict, list)
 _TOO_LARGE = 10**MAX_DIGITS
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_LONGEST_KEY_SHOWN = 60
 
 
 class _Walk:
@@ -193,16 +191,8 @@ class _Walk:
         )
 
     def _refuse(self, fault: str, cause: Exception | None = None) -> NoReturn:
-        path = "$" + "".join(map(_step, self.steps))
+        path = "$" + "".join(map(step_text, self.steps))
         raise InvalidPayload(f"{self.what}: {path} {fault}", path) from cause
-
-
-def _step(step: str | int) -> str:
-    if isinstance(step, int):
-        return f"[{step}]"
-    if len(step) > _LONGEST_KEY_SHOWN:
-        step = step[:_LONGEST_KEY_SHOWN] + "…"
-    return f".{step}" if _NAME.fullmatch(step) else f"[{json.dumps(step)}]"
 
 
 def _named(value: object) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from forge.core.path import Path
 from forge.core.plain_text import is_plain, is_plain_key
-from forge.core.sensitive import Allowed, Path, is_secret, meant_name
+from forge.core.sensitive import Allowed, is_secret, meant_name
 from forge.core.sensitive_names import names_a_reference, names_a_secret
 from forge.core.sensitive_shapes import LONGEST_TEXT, is_card, secret_shape_of
 

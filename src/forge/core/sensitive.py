@@ -1,11 +1,11 @@
 """Sensitive content: where in a payload something lies that does not belong in a job."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from forge.core.errors import Fault, InvalidValue
+from forge.core.path import Path, step_text
 from forge.core.sensitive_names import (
     names_a_body,
     names_a_figure,
@@ -15,7 +15,6 @@ from forge.core.sensitive_names import (
 )
 from forge.core.sensitive_shapes import CARD_NUMBER, is_card, shape_of
 
-Path = tuple[str | int, ...]
 # How many faults are told: whoever embeds a thousand secrets has understood after ten.
 MOST_TOLD = 10
 
@@ -126,14 +125,7 @@ def _is_content(value: Any) -> bool:
 
 
 def _step(step: str | int) -> str:
-    if isinstance(step, int):
-        return f"[{step}]"
-    if shape_of(step):
-        return '["…"]'
-    shown = step if len(step) <= LONGEST_SHOWN else step[:LONGEST_SHOWN] + "…"
-    return f".{shown}" if _NAME.fullmatch(shown) else f"[{json.dumps(shown)}]"
+    return '["…"]' if isinstance(step, str) and shape_of(step) else step_text(step)
 
 
-LONGEST_SHOWN = 60
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INDEX = re.compile(r"\[\d+\]")
