@@ -13,6 +13,7 @@ ErrorClass = Literal["transient", "retryable", "rate_limited", "non_retryable"]
 FIRST_DELAY = 1.0
 CLASSIFIED_CAP = 300.0
 RATE_LIMITED_FIRST = 60.0
+MOST_ATTEMPTS = 1_000_000
 LONGEST_DELAY = timedelta(days=365).total_seconds()
 
 
@@ -81,8 +82,8 @@ def retry_delay(
 def check_max_attempts(max_attempts: object) -> int:
     """Refuse what is not a number of attempts."""
     is_number = isinstance(max_attempts, int) and not isinstance(max_attempts, bool)
-    if not is_number or not 1 <= max_attempts <= 1_000_000:  # type: ignore[operator]
+    if not is_number or not 1 <= max_attempts <= MOST_ATTEMPTS:  # type: ignore[operator]
         raise InvalidValue(
-            f"max_attempts must be a whole number of 1 or more, not {max_attempts!r}"
+            f"max_attempts must be a whole number from 1 to {MOST_ATTEMPTS:,}, not {max_attempts!r}"
         )
     return max_attempts  # type: ignore[return-value]
