@@ -165,7 +165,7 @@ class Link:
 
     async def _is_secured(self, connection: "asyncpg.Connection[Any]") -> bool:
         if self._secured is None:
-            self._secured = await is_secured(connection)
+            self._secured = await is_secured(connection, self._timeout)
         return self._secured
 
     async def _opened(self) -> "asyncpg.Connection[Any]":

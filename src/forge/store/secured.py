@@ -27,9 +27,9 @@ def secured_text(sql: str) -> str | None:
     return before + part + (secured_text(after) or after)
 
 
-async def is_secured(connection: "asyncpg.Connection[Any]") -> bool:
+async def is_secured(connection: "asyncpg.Connection[Any]", timeout: float) -> bool:
     """Ask whether row security holds for whoever is connected."""
-    return bool(await connection.fetchval(load("jobs/may_not_copy")))
+    return bool(await connection.fetchval(load("jobs/may_not_copy"), timeout=timeout))
 
 
 def as_secured(statement: Statement[Any]) -> Statement[Any]:
