@@ -66,6 +66,7 @@ class Heart:
         self._thread = threading.Thread(target=self._run, name="forge-heart", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
+        self._is_stopped = False
         self._steady_since: float | None = None
         self._last_beat = 0.0
         self._next_search = 0.0
@@ -92,6 +93,7 @@ class Heart:
         """Stop beating; returns when the thread has ended."""
         if not self._thread.is_alive():
             return
+        self._is_stopped = True
         if self._loop is not None and self._stop is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(timeout=10)
@@ -101,6 +103,8 @@ class Heart:
 
     async def _beat_on(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        if self._is_stopped:  # before there was a loop to be told in
+            return
         link = self._database.link(timeout=self._pace.patience)
         pause = 0.0
         while not await within(self._stop, pause):

@@ -2,10 +2,15 @@
 
 import asyncio
 import threading
+from uuid import uuid4
 
 import pytest
 
 from forge import Forge, JobContext, Worker
+from forge.core.event import Events
+from forge.store.database import Database
+from forge.store.workers import Registration
+from forge.worker.heart import Heart, Pace
 from tests.flow.engine.conftest import MakeApp, Work
 
 
@@ -46,3 +51,14 @@ async def test_a_worker_that_was_cut_short_does_not_look_alive(
         if job.crashes:
             break
     assert job.status in ("retry", "claimed", "running")
+
+
+async def test_a_heart_that_is_stopped_as_it_starts_does_not_beat_on(database_url: str) -> None:
+    worker = Registration(uuid4(), uuid4(), "host", 1, "0", [], None, [], 1)
+
+    for _ in range(10):
+        heart = Heart(Database(database_url), worker, Pace(1, 6, 300), Events(), lambda beat: None)
+        heart.start()
+        heart.stop()
+
+        assert "forge-heart" not in [thread.name for thread in threading.enumerate()]
