@@ -19,7 +19,7 @@ from forge.store import jobs, schedules, workers
 from forge.store.database import Database
 from forge.store.link import Link
 from forge.store.notify import WAKE, send, worker_channel
-from forge.store.statement import Row
+from forge.store.statement import Row, Rows
 from forge.store.waiting import within
 from forge.store.workers import Beat, Registration
 
@@ -175,10 +175,7 @@ async def rescue_runs(
         found = await link.run(
             schedules.rescue(owners, dead_after=dead_after, stale_after=stale_after, limit=BATCH)
         )
-        if found:
-            ids = tuple(row["id"] for row in found)
-            events.emit(JobsRescued(ids, tuple({row["worker_id"] for row in found})))
-            await link.run(send(WAKE))
+        await _tell(link, found, events)
         if len(found) < BATCH:
             return
 
@@ -192,13 +189,10 @@ async def rescue(
         found = await link.run(
             jobs.rescue(owners, only, dead_after=dead_after, stale_after=stale_after, limit=BATCH)
         )
-        if found:
-            ids = tuple(row["id"] for row in found)
-            events.emit(JobsRescued(ids, tuple({row["worker_id"] for row in found})))
-            for row in found:
-                if row["was"] == Status.RUNNING:
-                    events.emit(_lost(row))
-            await link.run(send(WAKE))
+        for row in found:
+            if row["was"] == Status.RUNNING:
+                events.emit(_lost(row))
+        await _tell(link, found, events)
         return len(found)
 
     try:
@@ -209,6 +203,14 @@ async def rescue(
         for job_id in await link.run(jobs.owned_by(owners)):
             with suppress(StatementRefused):
                 await take_back([job_id])
+
+
+async def _tell(link: Link, rescued: Rows, events: Events) -> None:
+    """Say whose jobs were taken back, and that they wait."""
+    if rescued:
+        ids = tuple(row["id"] for row in rescued)
+        events.emit(JobsRescued(ids, tuple({row["worker_id"] for row in rescued})))
+        await link.run(send(WAKE))
 
 
 def _lost(row: Row) -> AttemptLost:
