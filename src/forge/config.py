@@ -14,10 +14,12 @@ from forge.config_server import AuthConfig, ServerConfig
 from forge.config_source import FILE_NAME, read_settings
 from forge.config_transport import TransportConfig
 from forge.config_values import (
+    DatabaseUrl,
+    Duration,
+    Names,
     app_reference,
     database_url,
     duration,
-    names,
     none_or,
     queue_names,
     size,
@@ -27,16 +29,14 @@ from forge.config_values import (
 from forge.core.duration import format_duration
 from forge.core.errors import InvalidValue
 
-Duration = Annotated[timedelta, BeforeValidator(duration)]
 DurationOrNever = Annotated[timedelta | None, BeforeValidator(none_or("never", duration))]
 Size = Annotated[int, BeforeValidator(size)]
-Names = Annotated[tuple[str, ...], BeforeValidator(names)]
 
 
 class DatabaseConfig(Section):
     """Where PostgreSQL is; without a url the embedded one serves."""
 
-    url: Annotated[str | None, BeforeValidator(database_url)] = None
+    url: DatabaseUrl = None
     pool_size: Annotated[int, BeforeValidator(whole(1, 1000))] = 10
     # A transaction pooler stands between: no LISTEN, no prepared statements, no session state.
     pooler: bool = False

@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, ValidationInfo, field_validator
 
 from forge.config_section import Section
 from forge.config_values import (
-    database_url,
-    names,
+    DatabaseUrl,
+    Names,
     sha256_hex,
     signing_secret,
     size,
@@ -23,8 +23,6 @@ ENVELOPE = 1024**2
 LARGEST_TENANT = 2**63 - 1
 
 Secret = Annotated[str | None, BeforeValidator(signing_secret)]
-DatabaseUrl = Annotated[str | None, BeforeValidator(database_url)]
-Names = Annotated[tuple[str, ...], BeforeValidator(names)]
 
 
 class ServerConfig(Section):

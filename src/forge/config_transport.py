@@ -1,17 +1,15 @@
 """The settings of the transport: how word that there is work reaches a worker."""
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, ValidationInfo, field_validator
+from pydantic import ValidationInfo, field_validator
 
 from forge.config_section import Section
-from forge.config_values import duration, names
+from forge.config_values import Duration, Names
 from forge.core.duration import format_duration
 from forge.core.errors import InvalidValue
 
-Duration = Annotated[timedelta, BeforeValidator(duration)]
-Names = Annotated[tuple[str, ...], BeforeValidator(names)]
 PriorityName = Literal["critical", "high", "normal", "low", "background"]
 
 

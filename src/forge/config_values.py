@@ -3,8 +3,10 @@
 import re
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import unquote
+
+from pydantic import BeforeValidator
 
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue
@@ -130,3 +132,7 @@ _SHORTEST_SECRET = 32
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _DATABASE_URL = re.compile(r"postgres(ql)?://\S+")
 _APP = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+Duration = Annotated[timedelta, BeforeValidator(duration)]
+Names = Annotated[tuple[str, ...], BeforeValidator(names)]
+DatabaseUrl = Annotated[str | None, BeforeValidator(database_url)]
