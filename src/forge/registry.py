@@ -12,7 +12,6 @@ from forge.core.errors import InvalidPayload, InvalidValue, NotRegistered
 from forge.core.key import check_idempotent
 from forge.core.payload import HARD_LIMIT, decode, encode
 from forge.core.retry import Retry, check_max_attempts
-from forge.core.rules import CATEGORIES as CATEGORIES
 from forge.core.rules import ENVELOPE, VERSION, check_category
 from forge.core.sensitive import check_allowed
 from forge.core.wish import Isolation, TypeDefaults, check_name, parse_priority

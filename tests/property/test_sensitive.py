@@ -202,7 +202,7 @@ def test_what_is_allowed_by_name_is_let_through_in_any_spelling(
 def test_a_clean_payload_with_its_envelope_is_valid_in_every_category(
     payload: dict[str, Any], correlation: Any, tenant: int
 ) -> None:
-    from forge.registry import CATEGORIES
+    from forge.core.rules import CATEGORIES
 
     made = PayloadValidator.create_payload(tenant, correlation, "a key", **payload)
 

@@ -24,9 +24,10 @@ from forge.calls.decorator import MakesActions, MakesMutations
 from forge.cli.main import forge as command_line
 from forge.config_server import JwtConfig, TokenConfig
 from forge.core.errors import ForgeError
+from forge.core.rules import CATEGORIES
 from forge.core.wish import Options
 from forge.decorator import MakesJobs
-from forge.registry import CATEGORIES, JobDefinition
+from forge.registry import JobDefinition
 from forge.schedules.app_schedules import Schedules
 from forge.schedules.definition import ScheduleAttributes
 from forge.schedules.verbs import Options as EnsureOptions

@@ -21,7 +21,7 @@ from forge import (
 )
 from forge.classify import ERROR_CLASSES
 from forge.core.retry import retry_delay
-from forge.registry import CATEGORIES
+from forge.core.rules import CATEGORIES
 from tests.flow.dead_letters.conftest import Bury, Flaky
 from tests.flow.engine.conftest import MakeApp, Work
 from tests.flow.payload_rules.ways import PAYLOAD
