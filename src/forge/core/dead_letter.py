@@ -1,13 +1,13 @@
 """Dead letters as the database has them, and what a review of them comes to."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Self, TypedDict, get_args
 from uuid import UUID
 
 from forge.core.errors import InvalidValue
-from forge.core.payload import decode
+from forge.core.row import values_of
 from forge.core.rules import check_category
 
 LetterStatus = Literal["pending_review", "reprocessed", "discarded"]
@@ -52,12 +52,7 @@ class DeadLetter:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """Read a row, of a list or in full."""
-        known = dict(row)
-        values = {one.name: known[one.name] for one in fields(cls) if one.name in known}
-        for name in JSON_COLUMNS:
-            if isinstance(values.get(name), str):
-                values[name] = decode(values[name])
-        return cls(**values)
+        return cls(**values_of(cls, row, JSON_COLUMNS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,13 @@
 """A job as the database has it: all columns of its row, and its state."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
 
 from forge.core.lifecycle import State, Status
-from forge.core.payload import decode
+from forge.core.row import values_of
 
 JSON_COLUMNS = ("input", "output", "auth", "meta", "checkpoint")
 
@@ -59,11 +59,8 @@ class JobRecord:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """Read a row, whatever columns a later version may have added to it."""
-        values = {field.name: row[field.name] for field in fields(cls)}
-        for name in JSON_COLUMNS:
-            if isinstance(values[name], str):
-                values[name] = decode(values[name])
+        """Read a row."""
+        values = values_of(cls, row, JSON_COLUMNS)
         return cls(**values | {"status": Status(values["status"])})
 
     @property

@@ -1,12 +1,12 @@
 """A schedule as the database has it: all columns of its row."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
 
-from forge.core.payload import decode
+from forge.core.row import values_of
 from forge.core.schedule import Missed, Rule, following_tick, jittered, next_runs
 
 JSON_COLUMNS = ("payload", "recent_runs", "checkpoint")
@@ -47,12 +47,8 @@ class ScheduleRecord:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """Read a row, whatever columns a later version may have added to it."""
-        values = {field.name: row[field.name] for field in fields(cls)}
-        for name in JSON_COLUMNS:
-            if isinstance(values[name], str):
-                values[name] = decode(values[name])
-        return cls(**values)
+        """Read a row."""
+        return cls(**values_of(cls, row, JSON_COLUMNS))
 
     @property
     def rule(self) -> Rule:
