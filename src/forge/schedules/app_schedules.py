@@ -1,6 +1,6 @@
 """`app.schedules`."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Type = str | ScheduleDefinition[Any]
-Verb = Callable[[Ask], Coroutine[Any, Any, T]]
+Verb = Callable[[Ask], Awaitable[T]]
 Records = list[ScheduleRecord]
 MOST_LISTED = 1000
 
@@ -110,7 +110,7 @@ class Schedules:
         text = type.name if isinstance(type, ScheduleDefinition) else type
         most = max(1, min(limit, MOST_LISTED))
         page = schedules.listed(text, enabled, check_tenant(tenant_id), before, most)
-        return await self.read(lambda ask: verbs.listed(ask, page), conn)
+        return await self.read(lambda ask: ask(page), conn)
 
     async def plant(self, ask: Ask) -> None:
         """Make the rows of what runs by the clock; one that somebody disabled stays so."""

@@ -112,11 +112,6 @@ async def run_now(ask: Ask, name: Name) -> ScheduleRecord:
     return found
 
 
-async def listed(ask: Ask, page: Statement[list[ScheduleRecord]]) -> list[ScheduleRecord]:
-    """Return a page of schedules."""
-    return await ask(page)
-
-
 async def get(ask: Ask, name: Name) -> ScheduleRecord:
     """Return a schedule as it stands now."""
     return _found(name, await ask(schedules.get(await _id(ask, name))))
