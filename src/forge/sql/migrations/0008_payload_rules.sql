@@ -1,4 +1,5 @@
--- The rules for payloads of a category: what they carry, and what they must not hold.
+-- Dispatch from SQL, for triggers and other languages, and the rules for payloads of a category: what
+-- they carry, and what they must not hold.
 
 alter table forge_job_types add column allow_sensitive text[] not null default '{}';
 
@@ -213,7 +214,7 @@ $$;
 
 -- -> pending: one job, in the caller's transaction and with the caller's rights.
 -- Returns the id of the job, or of the one that its idempotency key stands for already.
-create or replace function forge_dispatch(
+create function forge_dispatch(
     job_type text,
     input jsonb default '{}',
     priority text default null,
