@@ -599,7 +599,6 @@ CREATE TABLE public.forge_dead_letters (
     notes text,
     new_job_id uuid,
     edited_payload jsonb,
-    meta jsonb,
     place text,
     CONSTRAINT forge_dead_letters_status CHECK (((status)::text = ANY ((ARRAY['pending_review'::character varying, 'reprocessed'::character varying, 'discarded'::character varying])::text[])))
 );

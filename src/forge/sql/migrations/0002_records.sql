@@ -45,7 +45,6 @@ create table forge_dead_letters (
     notes text,
     new_job_id uuid,
     edited_payload jsonb,
-    meta jsonb,
     constraint forge_dead_letters_status check (status in ('pending_review', 'reprocessed', 'discarded'))
 );
 
