@@ -8,7 +8,7 @@ from forge.core.errors import Fault, InvalidPayload, InvalidValue
 from forge.core.payload import HARD_LIMIT, decode, encode
 from forge.core.sensitive import sensitive_faults
 from forge.core.sensitive_shapes import CARD_NUMBER, shape_of
-from forge.core.wish import check_name
+from forge.core.wish import check_name, is_tenant
 
 CATEGORIES: Mapping[str, str] = {
     "ingestion": "mail or files fetched, parsed, stored and mapped",
@@ -130,7 +130,7 @@ class PayloadValidator:
 
 def _envelope_fault(name: str, value: Any) -> Fault | None:
     match name:
-        case "tenant_id" if not _is_tenant(value):
+        case "tenant_id" if not is_tenant(value):
             what = "must be a whole number of 64 bits: the tenant whose job this is"
         case "correlation_id" if _uuid(value) is None:
             what = "must be a UUID: what this job belongs to"
@@ -139,10 +139,6 @@ def _envelope_fault(name: str, value: Any) -> Fault | None:
         case _:
             return None
     return Fault(f"$.{name}", f"is required and {what}" if value is None else what)
-
-
-def _is_tenant(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
 
 
 def _uuid(value: Any) -> UUID | None:

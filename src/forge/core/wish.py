@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict, TypeGuard
 from uuid import UUID
 
 from forge.core.duration import parse_duration
@@ -154,11 +154,14 @@ def check_name(value: object, *, what: str, longest: int = LONGEST_NAME) -> str:
 
 def check_tenant(value: object) -> int | None:
     """Refuse a tenant that a bigint cannot hold."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
-        raise InvalidValue(f"tenant_id must be a whole number of 64 bits, not {value!r}")
-    return value
+    if value is None or is_tenant(value):
+        return value
+    raise InvalidValue(f"tenant_id must be a whole number of 64 bits, not {value!r}")
+
+
+def is_tenant(value: object) -> TypeGuard[int]:
+    """Whether a bigint can hold it."""
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
 
 
 def parse_uuid(value: object, what: str) -> UUID | None:
