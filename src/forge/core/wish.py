@@ -62,7 +62,6 @@ class Wish(NamedTuple):
     worker_capability: str | None
     scheduled_at: datetime | None
     delay: timedelta | None
-    timeout: timedelta | None
     tenant_id: int | None
     category: str | None
     correlation_id: UUID | None
@@ -72,7 +71,6 @@ class Wish(NamedTuple):
     expires_at: datetime | None
     retry_of: UUID | None
     parent_id: UUID | None
-    concurrency_key: str | None
     tags: list[str] | None
     meta: str | None
 
@@ -82,7 +80,7 @@ class Wish(NamedTuple):
         return self.scheduled_at is None and self[7:] == PLAIN
 
 
-PLAIN = (None, None, None, None, "1.0", *[None] * 8)
+PLAIN = (None, None, None, "1.0", *[None] * 7)
 
 
 def make_wish(kind: TypeDefaults, options: Options) -> Wish:
@@ -113,7 +111,6 @@ def _wish(kind: TypeDefaults, options: Options) -> Wish:
         kind.worker_capability,
         parse_moment(options.get("scheduled_at"), "scheduled_at"),
         None if delay is None else parse_duration(delay, what="delay", allow_zero=True),
-        None,
         check_tenant(options.get("tenant_id")),
         kind.category,
         parse_uuid(options.get("correlation_id"), "correlation_id"),
@@ -123,7 +120,6 @@ def _wish(kind: TypeDefaults, options: Options) -> Wish:
         parse_moment(options.get("expires_at"), "expires_at"),
         parse_uuid(options.get("retry_of"), "retry_of"),
         parse_uuid(options.get("parent_id"), "parent_id"),
-        None,
         _tags(options.get("tags")),
         _object(options.get("meta"), "meta"),
     )

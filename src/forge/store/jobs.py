@@ -93,7 +93,7 @@ def dispatch_each(
 
 def fits_each(wish: Wish) -> bool:
     """Whether jobs/dispatch_each has room for all that is asked for."""
-    return (wish.timeout, wish.payload_version, *wish[15:]) == _NOT_OF_EACH
+    return (wish.payload_version, *wish[14:]) == _NOT_OF_EACH
 
 
 def dispatch_once(
@@ -105,7 +105,7 @@ def dispatch_once(
 def dispatch_ruled(
     new: Sequence[UUID], payloads: Sequence[Ruled], wish: Wish
 ) -> Statement[list[Dispatched]]:
-    shared = (*wish[:8], wish.category, *wish[12:])
+    shared = (*wish[:7], wish.category, *wish[11:])
     args = (new, *columns(payloads), *shared)
     return Statement(load("jobs/dispatch_ruled"), args, _dispatched)
 
@@ -252,7 +252,7 @@ def listed(
     return Statement(load("jobs/list"), (statuses, job_type, queue, before, limit), rows)
 
 
-_NOT_OF_EACH = (None, "1.0", *[None] * 5)
+_NOT_OF_EACH = ("1.0", *[None] * 4)
 
 
 def _fenced(name: str, entries: Sequence[tuple[Any, ...]]) -> Statement[list[UUID]]:

@@ -1,25 +1,25 @@
 -- -> pending, once per key: jobs of one type that share their options, each with a key of its own.
--- $1 ids, $2 inputs, $23 keys (null: made of the input, as the type wants it).
+-- $1 ids, $2 inputs, $21 keys (null: made of the input, as the type wants it).
 -- Returns for each wish, in its order, the job that its key stands for, and whether that is new.
 with wishes as materialized (
     select id, input::jsonb as input, place,
            coalesce(key, $3 || ':' || md5(input::jsonb::text)) as key
-    from unnest($1::uuid[], $2::text[], $23::text[]) with ordinality as wish (id, input, key, place)
+    from unnest($1::uuid[], $2::text[], $21::text[]) with ordinality as wish (id, input, key, place)
 ), keys as (
     -- The update changes nothing; it locks and returns the row that was there first, also when
     -- that one was committed only after this statement began.
     insert into forge_idempotency_keys as known (tenant_id, key, job_id)
-    select distinct on (key) $11::bigint, key, id from wishes order by key, place
+    select distinct on (key) $10::bigint, key, id from wishes order by key, place
     on conflict (tenant_id, key) do update set job_id = known.job_id
     returning key, job_id
 ), dispatched as (
     insert into forge_jobs
         (id, input, idempotency_key, job_type, priority, max_attempts, queue, worker_capability,
-         scheduled_at, timeout, tenant_id, category, correlation_id, payload_version, auth, traceparent,
-         expires_at, retry_of, parent_id, concurrency_key, tags, meta)
+         scheduled_at, tenant_id, category, correlation_id, payload_version, auth, traceparent,
+         expires_at, retry_of, parent_id, tags, meta)
     select wishes.id, wishes.input, wishes.key, $3, $4, $5, $6, $7,
            coalesce($8::timestamptz, now()) + coalesce($9::interval, '0'), $10,
-           $11, $12, $13, $14, $15::text::jsonb, $16, $17, $18, $19, $20, $21, $22::text::jsonb
+           $11, $12, $13, $14::text::jsonb, $15, $16, $17, $18, $19, $20::text::jsonb
     from wishes join keys on keys.key = wishes.key and keys.job_id = wishes.id
     returning id
 )

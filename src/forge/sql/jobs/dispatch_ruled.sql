@@ -19,12 +19,12 @@ with wishes as materialized (
 ), dispatched as (
     insert into forge_jobs
         (id, input, idempotency_key, tenant_id, correlation_id, payload_version, job_type, priority,
-         max_attempts, queue, worker_capability, scheduled_at, timeout, category, auth, traceparent,
-         expires_at, retry_of, parent_id, concurrency_key, tags, meta)
+         max_attempts, queue, worker_capability, scheduled_at, category, auth, traceparent,
+         expires_at, retry_of, parent_id, tags, meta)
     select wishes.id, wishes.payload || jsonb_build_object('idempotency_key', wishes.key), wishes.key,
            wishes.tenant_id, wishes.correlation_id, wishes.payload_version, $7, $8, $9, $10, $11,
-           coalesce($12::timestamptz, now()) + coalesce($13::interval, '0'), $14, $15,
-           $16::text::jsonb, $17, $18, $19, $20, $21, $22, $23::text::jsonb
+           coalesce($12::timestamptz, now()) + coalesce($13::interval, '0'), $14,
+           $15::text::jsonb, $16, $17, $18, $19, $20, $21::text::jsonb
     from wishes join keys on keys.key = wishes.key and keys.tenant_id = wishes.tenant_id and keys.job_id = wishes.id
     returning id
 )
