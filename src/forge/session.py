@@ -91,18 +91,24 @@ class Session:
         self._watcher = self._waker = self._database = self._server = None
 
     async def _open(self) -> Database:
+        if self._url is not None:
+            return self._database_at(self._url)
+        server = await asyncio.to_thread(open_shared, self._config.embedded.folder)
+        try:
+            database = self._database_at(server.url)
+            await migrate(database)
+        except BaseException:
+            await asyncio.to_thread(server.close)
+            raise
+        self._server = server
+        return database
+
+    def _database_at(self, url: str) -> Database:
         settings = self._config.database
-        url = self._url
-        if url is None:
-            self._server = await asyncio.to_thread(open_shared, self._config.embedded.folder)
-            url = self._server.url
-        database = Database(
+        return Database(
             url,
             pool_size=settings.pool_size,
             pooler=settings.pooler,
             connect_timeout=settings.connect_timeout,
             observers=self._measured.observers,
         )
-        if self._server is not None:
-            await migrate(database)
-        return database

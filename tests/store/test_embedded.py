@@ -7,10 +7,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import psutil  # type: ignore[import-untyped]
 import pytest
 
+from forge import Config, Forge, SchemaMissing
+from forge.config import EmbeddedConfig
 from forge.store.embedded import Cluster, EmbeddedUnavailable, open_shared
 from forge.store.embedded.account import account_for
 from tests.faults.kit.process import wait_until
@@ -151,6 +154,19 @@ def test_a_command_killed_while_it_makes_the_data_folder_leaves_nothing_in_the_w
         assert ask(server.url, "SELECT 1") == 1
 
     assert not (home / "data.new").exists()
+
+
+async def test_an_app_that_cannot_use_the_database_gives_its_share_back(folder: Path) -> None:
+    config = Config(embedded=EmbeddedConfig(folder=folder))
+    async with Forge(config) as app:
+        url = (await (await app.session()).database()).url
+        ask(url, "INSERT INTO forge_migrations (version, name) VALUES (9999, 'later')")
+    stays = Forge(config)
+
+    with pytest.raises(SchemaMissing, match="upgrade forge-jobs"):
+        await stays.get(uuid4())
+
+    wait_until(lambda: not server_of(folder).is_running(), 30, "the server has stopped")
 
 
 def test_without_the_wheel_the_error_says_what_to_install(
