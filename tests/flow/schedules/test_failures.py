@@ -8,7 +8,7 @@ import pytest
 
 from forge import Forge, NonRetryable, RateLimited, Retry, ScheduleContext, Snooze
 from tests.flow.engine.conftest import Work
-from tests.flow.schedules.conftest import Until
+from tests.flow.schedules.conftest import LATER, Until
 
 HOUR = timedelta(hours=1)
 
@@ -121,3 +121,28 @@ async def test_a_run_past_its_timeout_is_stopped(app: Forge, work: Work, becomes
 
     row = await becomes("slow", lambda row: row.consecutive_failures == 1)
     assert "its timeout of 0:00:00.1" in row.last_error
+
+
+@pytest.mark.parametrize(
+    ("cron", "tz", "told"),
+    [
+        ("0 3 * * *", "Nowhere/Land", "there is no time zone 'Nowhere/Land'"),
+        ("0 3", "UTC", "'0 3' is not a cron expression"),
+    ],
+)
+async def test_a_rule_that_cannot_be_read_here_is_a_failure_and_takes_no_slot(
+    app: Forge, work: Work, becomes: Until, psql: Any, cron: str, tz: str, told: str
+) -> None:
+    @app.schedule("fetch")
+    async def fetch(ctx: ScheduleContext) -> None: ...
+
+    await app.schedules.ensure("fetch", next_run_at=LATER)
+    written = "update forge_schedules set cron = $1, tz = $2, next_run_at = now()"
+    await psql.execute(written, cron, tz)
+    worker = await work(app)
+
+    row = await becomes("fetch", lambda row: row.consecutive_failures == 1)
+
+    assert f"its next run cannot be planned: {told}" in (row.last_error or "")
+    assert row.running_since is None
+    assert not worker.runner.running
