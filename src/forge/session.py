@@ -8,6 +8,7 @@ from forge.config import Config
 from forge.store.database import Database
 from forge.store.embedded import SharedServer, open_shared
 from forge.store.migrate import migrate
+from forge.telemetry.call_meter import CallMeter
 from forge.telemetry.measured import Measured
 from forge.waker import Waker
 from forge.watch import Watcher
@@ -66,7 +67,7 @@ class Session:
 
     def http(self) -> "httpx.AsyncClient":
         """Return the HTTP client that this loop's actions share."""
-        self._http = self._http or self._measured.call_meter.client()
+        self._http = self._http or CallMeter(self._measured.metrics.api).client()
         return self._http
 
     def on_close(self, close: Callable[[], Awaitable[None]]) -> None:

@@ -1,7 +1,6 @@
 """What an app measures of itself."""
 
 from forge.store.link import Observer
-from forge.telemetry.call_meter import CallMeter
 from forge.telemetry.metrics import Metrics
 
 
@@ -11,8 +10,3 @@ class Measured:
     def __init__(self) -> None:
         self.metrics = Metrics()
         self.observers: list[Observer] = []
-
-    @property
-    def call_meter(self) -> CallMeter:
-        """What measures the calls of its actions to other services."""
-        return CallMeter(self.metrics.api)
