@@ -51,17 +51,14 @@ def read(body: bytes, answer: httpx.Response) -> Content:
 
 
 def _entry(entry: Any) -> Entry:
-    title, link = _text(entry.get("title")) or "(untitled)", entry.get("link")
+    title, link = _text(entry.get("title")) or "(untitled)", _text(entry.get("link"))
     # Entries without an id are known by what they say.
-    guid = entry.get("id") or link or sha256(title.encode()).hexdigest()
+    guid = _text(entry.get("id")) or link or sha256(title.encode()).hexdigest()
     moment = entry.get("published_parsed") or entry.get("updated_parsed")
     published = None if moment is None else datetime.fromtimestamp(timegm(moment), UTC)
-    return Entry(_clean(guid), title, link, published)
+    return Entry(guid, title, link, published)
 
 
 def _text(value: Any) -> str | None:
-    return _clean(str(value).strip()) or None if value else None
-
-
-def _clean(text: str) -> str:
-    return text.replace("\0", "")
+    """Return text that PostgreSQL takes, which has no NUL; None where none is left."""
+    return str(value).replace("\0", "").strip() or None if value else None
