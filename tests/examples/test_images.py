@@ -131,6 +131,7 @@ def test_a_picture_of_too_many_pixels_is_not_decoded() -> None:
 def test_a_picture_that_is_cut_anywhere_is_never_more_than_unusable() -> None:
     photo = samples()[2].body
 
-    for end in range(0, len(photo) - 20, len(photo) // 60):
+    # Up to the checksums and the mark of the end, without which all of it is there.
+    for end in range(0, len(photo) - 40, len(photo) // 60):
         with pytest.raises(Unusable):
             thumbnails(photo[:end])
