@@ -151,7 +151,7 @@ async def get_dead_letter(dlq_id: DlqId, caller: Manager) -> DeadLetterDetail:
     """Return a dead letter with its payload and every attempt."""
     letter = await _letters(caller).get(dlq_id, tenant_id=caller.tenant_id)
     shown = shown_letter(letter, await allowance(caller.app, letter.job_type))
-    return DeadLetterDetail.model_validate(shown, from_attributes=True)
+    return DeadLetterDetail.model_validate(shown)
 
 
 @router.post(

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from forge.core.schedule import Missed
 from forge.http.shapes import Duration, PriorityValue
@@ -24,8 +24,6 @@ class RunOut(BaseModel):
 
 class ScheduleOut(BaseModel):
     """One row of forge_schedules at one moment, and its rule in words."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     id: UUID
     type: str
