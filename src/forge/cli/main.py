@@ -83,7 +83,7 @@ def _explain(error: Exception) -> int:
     ours = next((inner for inner in _leaves(error) if isinstance(inner, ForgeError)), None)
     if ours is None:
         advice = "this is a fault in Forge; run it again with --traceback and report what it says"
-        click.echo(f"forge: unexpected {type(error).__name__}: {error}; {advice}", err=True)
+        say(f"forge: unexpected {type(error).__name__}: {error}; {advice}", err=True)
         return 1
     say(f"forge: {ours}", err=True)
     return WRONG_USAGE if isinstance(ours, ConfigError | InvalidValue | InvalidPayload) else 1
