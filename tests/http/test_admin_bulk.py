@@ -94,6 +94,12 @@ async def test_a_bulk_request_that_makes_no_sense_is_refused(
     assert await events(psql) == []
 
 
+async def test_who_does_not_say_which_are_meant_is_told_how(operator: Admin) -> None:
+    answer = await operator.post("reprocess/", {})
+
+    assert answer.json()["errors"][0]["message"].startswith("say which are meant with job_type")
+
+
 async def test_a_manager_reprocesses_many_for_no_other_tenant(psql: Any, admin: Admin) -> None:
     await fill(psql, 1, tenant_id=8)
 

@@ -98,7 +98,10 @@ def _invalid_request(found: Sequence[Any]) -> Problem:
     if any(fault["type"] == "json_invalid" for fault in found):
         return Problem("bad_request", "the body is not JSON that can be read; correct it")
     # Only the messages: the values that were sent may be secret.
-    return invalid(Fault(path_of(fault["loc"]), fault["msg"]) for fault in found)
+    # The prefix is pydantic's, before what a check of ours says.
+    return invalid(
+        Fault(path_of(fault["loc"]), fault["msg"].removeprefix("Value error, ")) for fault in found
+    )
 
 
 def _refused(error: StatementRefused) -> Problem:
