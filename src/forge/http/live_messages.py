@@ -57,7 +57,15 @@ def read(message: Message) -> Said:
         found = error.errors(include_url=False, include_input=False, include_context=False)
     if any(fault["type"] == "json_invalid" for fault in found):
         raise Problem("bad_request", "this is not JSON that can be read; correct it")
-    raise invalid(Fault(path_of(("body", *fault["loc"])), fault["msg"]) for fault in found)
+    raise invalid(map(_fault, found))
+
+
+def _fault(found: Any) -> Fault:
+    """Say what is wrong, and not what was sent."""
+    if found["type"].startswith("union_tag"):
+        return Fault("$.type", "must be auth, subscribe or unsubscribe")
+    # The first step is the type of the message, which is no place in it.
+    return Fault(path_of(("body", *found["loc"][1:])), found["msg"])
 
 
 def is_too_large(message: Message) -> bool:

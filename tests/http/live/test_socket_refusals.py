@@ -9,6 +9,8 @@ from websockets.exceptions import InvalidStatus
 
 from forge import JobHandle
 from forge.http import live_conversation
+from forge.http.live_messages import read
+from forge.http.problem import Problem
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.live.conftest import assert_error
 from tests.http.live_client import client
@@ -77,6 +79,21 @@ async def test_what_cannot_be_read_is_an_error_and_nothing_more(
 
         await live.subscribe(handle.id)
         assert (await live.job())["id"] == str(handle.id)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"type": "hush"}, "$.type: must be auth, subscribe or unsubscribe"),
+        ({"type": "subscribe"}, "$.job_id: Field required"),
+        ({"type": "auth", "token": ["hush"]}, "$.token: Input should be a valid string"),
+    ],
+)
+def test_a_fault_is_told_by_its_place_and_not_by_what_was_sent(said: Any, told: str) -> None:
+    with pytest.raises(Problem) as refused:
+        read({"type": "websocket.receive", "text": json.dumps(said)})
+
+    assert refused.value.detail == told
 
 
 async def test_a_message_that_is_too_large_ends_the_conversation(
