@@ -20,12 +20,13 @@ from forge.http.live import (
     until_one_ends,
 )
 from forge.http.live_messages import (
+    LARGEST,
     Auth,
     Said,
     Subscribe,
     Unsubscribe,
     error_message,
-    is_too_large,
+    length_of,
     read,
 )
 from forge.http.live_pace import Pace
@@ -88,10 +89,10 @@ class Conversation:
             message = await self._websocket.receive()
             if message["type"] == "websocket.disconnect":
                 return
-            if is_too_large(message):
+            if (length := length_of(message)) > LARGEST:
                 self._ending = TOO_LARGE
                 return
-            await pace.step()
+            await pace.step(length)
             job_id = None
             try:
                 said = read(message)

@@ -68,9 +68,9 @@ def _fault(found: Any) -> Fault:
     return Fault(path_of(("body", *found["loc"][1:])), found["msg"])
 
 
-def is_too_large(message: Message) -> bool:
-    said = message.get("text") or message.get("bytes") or ""
-    return len(said) > LARGEST
+def length_of(message: Message) -> int:
+    """Return how long a message is, text or not."""
+    return len(message.get("text") or message.get("bytes") or "")
 
 
 def error_message(problem: Problem, job_id: UUID | None = None) -> str:

@@ -4,6 +4,8 @@ import asyncio
 
 BURST = 2000
 A_SECOND = 100
+# A longer message counts as several: reading it, and saying what is wrong with it, takes as long.
+LONG = 1024
 
 
 class Pace:
@@ -13,10 +15,11 @@ class Pace:
         self._left = float(BURST)
         self._filled_at = asyncio.get_running_loop().time()
 
-    async def step(self) -> None:
-        """Wait until the next message may be answered."""
+    async def step(self, length: int) -> None:
+        """Wait until a message of this length may be answered."""
         now = asyncio.get_running_loop().time()
-        self._left = min(BURST, self._left + (now - self._filled_at) * A_SECOND) - 1
+        self._left = min(BURST, self._left + (now - self._filled_at) * A_SECOND)
+        self._left -= 1 + length // LONG
         self._filled_at = now
         if self._left < 0:
             await asyncio.sleep(-self._left / A_SECOND)

@@ -1,5 +1,6 @@
 """The socket: who gets none, and what may not be said on it."""
 
+import asyncio
 import json
 from typing import Any
 from uuid import uuid4
@@ -8,8 +9,8 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from forge import JobHandle
-from forge.http import live_conversation
-from forge.http.live_messages import read
+from forge.http import live_conversation, live_pace
+from forge.http.live_messages import LARGEST, read
 from forge.http.problem import Problem
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.live.conftest import assert_error
@@ -94,6 +95,18 @@ def test_a_fault_is_told_by_its_place_and_not_by_what_was_sent(said: Any, told: 
         read({"type": "websocket.receive", "text": json.dumps(said)})
 
     assert refused.value.detail == told
+
+
+async def test_a_long_message_counts_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_pace, "BURST", 10)
+    monkeypatch.setattr(live_pace, "A_SECOND", 1000)
+    time = asyncio.get_running_loop().time
+    pace, began = live_pace.Pace(), time()
+
+    await pace.step(100)
+    await pace.step(LARGEST)
+
+    assert time() - began >= 0.05
 
 
 async def test_a_message_that_is_too_large_ends_the_conversation(
