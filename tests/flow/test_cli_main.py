@@ -1,5 +1,6 @@
 """What holds for every command: finding the app, errors in one line, exit codes."""
 
+import json
 import shutil
 from importlib.metadata import version
 from pathlib import Path
@@ -64,6 +65,20 @@ def test_the_app_is_found_by_the_settings(project: Project, tmp_path: Path) -> N
     assert "greet" in by_file.stdout
     assert by_config.returncode == 0, "FORGE_DATABASE_URL overrides the file"
     assert "greet" in by_config.stdout
+
+
+def test_the_settings_that_are_named_hold_for_all_that_the_app_does(
+    project: Project, tmp_path: Path
+) -> None:
+    strict = tmp_path / "strict.toml"
+    strict.write_text('[payload]\nmax_input = "1KB"\n')
+    long = json.dumps({"name": "x" * 2000})
+
+    ended = project.forge("dispatch", "greet", long, "--app", "shop:app", "--config", str(strict))
+
+    assert ended.returncode == 2
+    assert "the limit is 1,024 bytes" in ended.stderr
+    assert project.rows("select id from forge_jobs") == []
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,7 @@ def find_app(reference: str | None, config_path: Path | None) -> Forge:
         )
     app = import_app(named)
     if config_path is not None:
-        app.config = config
-        app.database_url = config.database.url or app.database_url
+        app.configure(config, database_url=config.database.url or app.database_url)
     return app
 
 
