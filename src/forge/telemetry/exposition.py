@@ -1,6 +1,7 @@
 """Metrics over HTTP from a thread of its own: a handler that blocks the loop does not hide them."""
 
 import errno
+import socket
 import threading
 from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -59,6 +60,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     # Two workers on one port would take turns in answering.
     allow_reuse_port = False
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        # Without this it takes IPv4 alone.
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A scraper that hung up is nobody's concern."""
