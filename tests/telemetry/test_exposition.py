@@ -1,10 +1,13 @@
 """Metrics on a port of their own."""
 
 import errno
+from collections.abc import Iterable
 from contextlib import closing
 
 import httpx
+import pytest
 from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.core import Metric
 
 from forge.telemetry.exposition import MetricsServer
 
@@ -24,3 +27,17 @@ def test_metrics_are_served_on_an_address_of_ipv6() -> None:
 
     assert server.address == f"http://[::1]:{server.port}/metrics"
     assert "seen_total 1.0" in answer.text
+
+
+def test_a_metric_that_fails_is_told_to_the_scraper_and_to_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Broken:
+        def collect(self) -> Iterable[Metric]:
+            raise RuntimeError("no luck today")
+
+    with closing(MetricsServer("127.0.0.1", 0, Broken())) as server:
+        answer = httpx.get(server.address)
+
+    assert answer.status_code == 500
+    assert "no luck today" in caplog.text

@@ -1,6 +1,7 @@
 """Metrics over HTTP from a thread of its own: a handler that blocks the loop does not hide them."""
 
 import errno
+import logging
 import socket
 import threading
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
+log = logging.getLogger("forge")
 # How many ports after a taken one are tried before any free one will do.
 NEIGHBOURS = 100
 
@@ -91,7 +93,12 @@ def _handler(metrics: Collects) -> type[BaseHTTPRequestHandler]:
             if path not in ("/metrics", "/"):
                 self.send_error(404, "there is only /metrics here")
                 return
-            body, content_type = render(metrics, self.headers.get("accept"))
+            try:
+                body, content_type = render(metrics, self.headers.get("accept"))
+            except Exception as error:  # of a metric that the app has registered itself
+                log.error("the metrics cannot be shown: %s", error, exc_info=error)
+                self.send_error(500, "the metrics cannot be shown; the log says why")
+                return
             self.send_response(200)
             self.send_header("Content-Type", content_type)
             self.send_header("Content-Length", str(len(body)))
