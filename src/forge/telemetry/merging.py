@@ -1,6 +1,7 @@
 """Metrics of several processes shown as one."""
 
 import json
+import logging
 import socket
 import struct
 import threading
@@ -21,6 +22,8 @@ PATIENCE = 2.0
 QUESTION = b"?"
 LENGTH = struct.Struct(">I")
 
+log = logging.getLogger("forge")
+
 
 class Reporter:
     """The side of a child: answers its parent's questions from a thread of its own."""
@@ -28,6 +31,7 @@ class Reporter:
     def __init__(self, channel: socket.socket, metrics: "Collects") -> None:
         self._channel = channel
         self._metrics = metrics
+        self._told = b"[]"
         self._lock = threading.Lock()
         threading.Thread(target=self._answer, name="forge-metrics", daemon=True).start()
 
@@ -43,9 +47,13 @@ class Reporter:
                 self._report()
 
     def _report(self) -> None:
-        told = json.dumps([plain(metric) for metric in self._metrics.collect()]).encode()
+        """Send the figures, or the last ones where a metric of the app's own fails."""
+        try:
+            self._told = json.dumps([plain(metric) for metric in self._metrics.collect()]).encode()
+        except Exception as error:
+            log.error("the metrics cannot be shown: %s", error, exc_info=error)
         with self._lock:
-            self._channel.sendall(LENGTH.pack(len(told)) + told)
+            self._channel.sendall(LENGTH.pack(len(self._told)) + self._told)
 
 
 class Gathered:
