@@ -1,7 +1,8 @@
 """A server on a real port, and a job that changes under the eyes of those who follow it."""
 
 import secrets
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +12,8 @@ from forge import Forge, JobContext, JobHandle
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.live_client import Client, client
 
-LONG = 300_000
+LONG = 600_000
+PassTime = Callable[[float], None]
 
 
 @pytest.fixture
@@ -50,6 +52,17 @@ async def quick(address: str, token: MakeToken) -> AsyncIterator[Client]:
     """A client that reads all it is sent."""
     async with client(address, token("user")) as live:
         yield live
+
+
+@pytest.fixture
+def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
+    """Let so many seconds pass at once for whoever asks what time it is."""
+    right = time.time
+
+    def let_pass(seconds: float) -> None:
+        monkeypatch.setattr(time, "time", lambda: right() + seconds)
+
+    return let_pass
 
 
 async def change(psql: Any, job_id: UUID, percent: int) -> None:

@@ -12,6 +12,7 @@ from forge.http import live_stream, live_view
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import Work
 from tests.http.conftest import MakeToken
+from tests.http.live.conftest import PassTime
 from tests.http.live_client import events, watch_token
 
 
@@ -140,10 +141,11 @@ async def test_a_job_that_is_deleted_ends_the_stream(
 
 
 async def test_a_token_that_ends_ends_the_stream(
-    address: str, handle: JobHandle, token: MakeToken
+    address: str, handle: JobHandle, token: MakeToken, pass_time: PassTime
 ) -> None:
-    async with events(address, handle.id, token("user", lifetime=2)) as stream:
+    async with events(address, handle.id, token("user", lifetime=60)) as stream:
         await stream.job()
+        pass_time(300)
         event = await stream.next()
 
         assert event is not None

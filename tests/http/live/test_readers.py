@@ -12,7 +12,7 @@ from tests.http.conftest import MakeToken
 from tests.http.live.conftest import change
 from tests.http.live_client import Client, client
 
-ROUNDS = 60
+ROUNDS = 30
 
 
 async def test_a_slow_reader_gets_the_newest_and_holds_up_nobody(

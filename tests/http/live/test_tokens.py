@@ -7,7 +7,7 @@ from forge.cli.token import hash_of
 from forge.config_server import AuthConfig
 from forge.http.auth import Authenticator
 from tests.http.conftest import MakeToken
-from tests.http.live.conftest import change
+from tests.http.live.conftest import PassTime, change
 from tests.http.live_client import client, watch_token
 
 
@@ -27,23 +27,28 @@ async def test_a_token_that_is_withdrawn_ends_the_conversation(
 
 
 async def test_a_token_that_ends_ends_the_conversation(
-    address: str, job_id: UUID, token: MakeToken
+    address: str, job_id: UUID, token: MakeToken, pass_time: PassTime
 ) -> None:
-    async with client(address, token("user", lifetime=2)) as live:
+    async with client(address, token("user", lifetime=60)) as live:
         await live.subscribe(job_id)
         await live.job()
 
+        pass_time(300)
         assert await live.closed() == 4401
 
 
 async def test_a_token_renewed_in_time_goes_on(
-    address: str, job_id: UUID, token: MakeToken, psql: Any
+    address: str, job_id: UUID, token: MakeToken, psql: Any, pass_time: PassTime
 ) -> None:
-    async with client(address, token("user", lifetime=2)) as short, client(address) as live:
-        await live.say("auth", token=_bare(token("user", lifetime=2)))
+    short_lived = token("user", lifetime=60)
+    async with client(address, short_lived) as short, client(address) as live:
+        await live.say("auth", token=_bare(short_lived))
         await live.subscribe(job_id)
         await live.job()
-        await live.say("auth", token=_bare(token("user")))
+        await live.say("auth", token=_bare(token("user", lifetime=600)))
+        await live.subscribe(job_id)  # answered after the above was heeded
+        await live.job()
+        pass_time(300)
         assert await short.closed() == 4401
 
         await change(psql, job_id, 1)
@@ -51,14 +56,15 @@ async def test_a_token_renewed_in_time_goes_on(
 
 
 async def test_a_watch_token_that_ends_is_told_and_can_be_renewed(
-    address: str, job_id: UUID, psql: Any
+    address: str, job_id: UUID, psql: Any, pass_time: PassTime
 ) -> None:
     other = await psql.fetchval("insert into forge_jobs (job_type) values ('y') returning id")
     async with client(address) as live:
         await live.subscribe(other, watch_token=watch_token(other))
-        await live.subscribe(job_id, watch_token=watch_token(job_id, lifetime=2))
+        await live.subscribe(job_id, watch_token=watch_token(job_id, lifetime=60))
         await live.job()
         await live.job()
+        pass_time(300)
         told = await live.next()
         assert (told["code"], told["job_id"]) == ("unauthenticated", str(job_id))
 
@@ -66,11 +72,14 @@ async def test_a_watch_token_that_ends_is_told_and_can_be_renewed(
         assert (await live.job())["id"] == str(job_id)
 
 
-async def test_the_last_watch_token_ends_the_conversation(address: str, job_id: UUID) -> None:
+async def test_the_last_watch_token_ends_the_conversation(
+    address: str, job_id: UUID, pass_time: PassTime
+) -> None:
     async with client(address) as live:
-        await live.subscribe(job_id, watch_token=watch_token(job_id, lifetime=2))
+        await live.subscribe(job_id, watch_token=watch_token(job_id, lifetime=60))
         await live.job()
 
+        pass_time(300)
         assert await live.closed() == 4401
 
 
