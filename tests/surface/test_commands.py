@@ -1,10 +1,12 @@
 """What all commands have in common."""
 
+import re
 from collections.abc import Iterator
 
 import click
 
 from forge.cli.main import forge as command_line
+from tests.surface.test_reference import command_in, table
 
 # They run until they are told to stop, and write a log.
 LASTING = {"dev", "server", "worker"}
@@ -28,6 +30,16 @@ def test_every_command_says_what_it_does_and_each_option_too() -> None:
                 assert parameter.help, f"{path}: {parameter.name}"
 
 
+def test_the_page_names_no_option_that_a_command_lacks() -> None:
+    known = {path: options(command) for path, command in commands(command_line)}
+    rows = [(command_in(row[0]), row[1]) for row in table("cli.md", "command")]
+
+    told = {path: set(re.findall(r"`(--[\w-]+)`", said)) for path, said in rows}
+
+    assert sum(map(len, told.values())) > 40
+    assert {path: named - known[path] for path, named in told.items() if named - known[path]} == {}
+
+
 def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:
     context = click.Context(group)
     for name in group.list_commands(context):
@@ -40,4 +52,4 @@ def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Co
 
 
 def options(command: click.Command) -> set[str]:
-    return {option for parameter in command.params for option in parameter.opts}
+    return {flag for given in command.params for flag in (*given.opts, *given.secondary_opts)}

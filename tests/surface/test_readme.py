@@ -71,6 +71,23 @@ def test_there_are_commands_to_check() -> None:
     assert len(commands()) > 20
 
 
+def test_what_make_is_asked_for_it_makes() -> None:
+    rules = set(re.findall(r"^(\w+):", (CHECKOUT / "Makefile").read_text(), re.MULTILINE))
+    asked = re.findall(r"(?:^|`)make (\w+)", _all_text(), re.MULTILINE)
+
+    assert {"run", "test"} <= set(asked) <= rules
+
+
+def test_the_extras_that_are_to_be_installed_are_there() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    asked = re.findall(r"forge-jobs\[([\w,]+)\]", _all_text())
+
+    assert asked
+    assert {extra for extras in asked for extra in extras.split(",")} <= set(
+        project["optional-dependencies"]
+    )
+
+
 @pytest.mark.parametrize(
     "block", [b for page in PAGES for b in blocks(page, "toml")], ids=lambda b: name_of(b.page)
 )
@@ -97,3 +114,7 @@ def test_links_lead_to_something_that_is_there(page: Path) -> None:
 def _anchors(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def _all_text() -> str:
+    return "\n".join(page.read_text() for page in PAGES)

@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 from dataclasses import fields
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, get_overloads
 
@@ -23,6 +24,8 @@ from forge import (
 from forge.calls.decorator import MakesActions, MakesMutations
 from forge.cli.main import forge as command_line
 from forge.config_server import JwtConfig, TokenConfig
+from forge.config_transport import RouteConfig, SqsConfig
+from forge.core.duration import format_duration
 from forge.core.errors import ForgeError
 from forge.core.rules import CATEGORIES
 from forge.core.wish import Options
@@ -126,7 +129,13 @@ def test_every_setting_stands_there_with_its_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "section"), [("`[[auth.tokens]]`", TokenConfig), ("`[auth.jwt]`", JwtConfig)]
+    ("heading", "section"),
+    [
+        ("`[[auth.tokens]]`", TokenConfig),
+        ("`[auth.jwt]`", JwtConfig),
+        ("`[transport.sqs]`", SqsConfig),
+        ("`[[transport.sqs.routes]]`", RouteConfig),
+    ],
 )
 def test_every_setting_of_a_table_stands_there(heading: str, section: type[BaseModel]) -> None:
     expected = {
@@ -138,7 +147,7 @@ def test_every_setting_of_a_table_stands_there(heading: str, section: type[BaseM
 
 
 def test_every_command_stands_there() -> None:
-    told = {_path(row[0]) for row in table("cli.md", "command")}
+    told = {command_in(row[0]) for row in table("cli.md", "command")}
 
     assert told == set(commands(command_line))
 
@@ -255,8 +264,10 @@ def names(cell: str) -> list[str]:
 
 def written(value: Any) -> str:
     match value:
-        case None | []:
+        case None | [] | ():
             return "none"
+        case timedelta():
+            return format_duration(value)
         case bool():
             return str(value).lower()
         case list():
@@ -275,6 +286,7 @@ def commands(group: click.Group, *path: str) -> list[str]:
     return found
 
 
-def _path(cell: str) -> str:
+def command_in(cell: str) -> str:
+    """Return the command that a cell is about, without its arguments."""
     words = cell.strip("`").split()[1:]
     return " ".join(word for word in words if re.fullmatch(r"[a-z][a-z-]*", word))
