@@ -125,9 +125,14 @@ async def _idle_workers(database_url: str) -> AsyncIterator[None]:
 
 
 async def _are_quiet(ledger: Ledger, workers: int) -> bool:
-    """Nobody asks for work while everybody's heart beats."""
+    """Nobody asks for work while everybody's heart beats.
+
+    Twice: a worker that only now came has been heard of, too, and has yet to look around and to
+    be known to the others.
+    """
     await ledger.connection.execute("select pg_stat_statements_reset()")
-    await _everybody_beats(ledger, workers)
+    for _ in range(2):
+        await _everybody_beats(ledger, workers)
     return await ledger.connection.fetchval(QUESTIONS) == 0
 
 
