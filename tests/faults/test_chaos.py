@@ -43,13 +43,13 @@ def seed() -> int:
     return int(os.environ.get("FAULTS_SEED") or random.randrange(1_000_000))
 
 
+@pytest.mark.timeout(300)
 async def test_nothing_is_lost_in_a_short_chaos(
     durable: Cluster, seed: int, history: History, tmp_path: Path
 ) -> None:
     """Faults 1, 3, 12, 13 and 17 together."""
-    plan = Plan(
-        seed, jobs=2500, seconds=15, faults=WORKER_FAULTS, once=((0.5, restart_of(durable)),)
-    )
+    at_least = ((0.2, kill_worker), (0.4, pause_worker), (0.6, restart_of(durable)))
+    plan = Plan(seed, jobs=2500, seconds=15, faults=WORKER_FAULTS, once=at_least)
 
     verdict = await _play(plan, durable, durable.url(), history, tmp_path)
 
