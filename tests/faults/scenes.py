@@ -73,7 +73,9 @@ class Scene:
         await self.ledger.until_final([job.id], timeout=60)
         return await self.verdict()
 
-    async def silent_listener(self, proxy: Proxy, broken: str | None = None) -> None:
+    async def silent_listener(
+        self, proxy: Proxy, broken: str | None = None, *, patience: float = 12
+    ) -> None:
         """The listening connection dies without a sound; then something is dispatched."""
         worker = await self.crew.start(url=proxy.url(), broken=broken, idle_poll_interval="2s")
         await until(self._listens, 30, "the worker listens")
@@ -81,7 +83,7 @@ class Scene:
         assert proxy.silence(matching=LISTENING) == 1
         job = await self.app.dispatch(quick)
         self.job = job.id
-        await self.ledger.until_status(job.id, "completed", timeout=12)
+        await self.ledger.until_status(job.id, "completed", timeout=patience)
         assert worker.is_alive
 
     async def _listens(self) -> bool:

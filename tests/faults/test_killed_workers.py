@@ -45,7 +45,8 @@ async def test_nothing_is_lost_when_workers_are_killed_again_and_again(
         history.dispatched(job.id)
 
     for _ in range(3):
-        worker = await crew.start(max_concurrent=5)
+        # Few at a time: each that runs now is a suspect later, with a process of its own.
+        worker = await crew.start(max_concurrent=2)
         await until(
             lambda pid=worker.pid: [
                 event

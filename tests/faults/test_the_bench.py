@@ -42,6 +42,6 @@ async def test_the_checker_catches_heartbeats_on_the_loop(scene: Scene) -> None:
 async def test_a_listener_without_a_poll_is_caught(scene: Scene, proxy: Proxy) -> None:
     """Fault 15."""
     with pytest.raises(AssertionError, match=r"in vain until: job .* is completed"):
-        await scene.silent_listener(proxy, broken="listener without poll")
+        await scene.silent_listener(proxy, broken="listener without poll", patience=5)
 
     assert (await scene.ledger.job(scene.job))["status"] == "pending"
