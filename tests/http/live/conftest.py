@@ -12,7 +12,7 @@ from forge import Forge, JobContext, JobHandle
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.live_client import Client, client
 
-LONG = 600_000
+LONG = 300_000
 PassTime = Callable[[float], None]
 
 

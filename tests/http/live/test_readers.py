@@ -1,6 +1,7 @@
 """Readers that are slow, stall, vanish, or come and go by the hundred."""
 
 import asyncio
+import socket
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +19,7 @@ ROUNDS = 30
 async def test_a_slow_reader_gets_the_newest_and_holds_up_nobody(
     address: str, quick: Client, job_id: UUID, token: MakeToken, psql: Any
 ) -> None:
-    async with client(address, token("user"), max_queue=1) as slow:
+    async with client(address, token("user"), max_queue=1, sock=narrow(address)) as slow:
         await slow.subscribe(job_id)
         await quick.subscribe(job_id)
         await changes(psql, job_id, quick)
@@ -39,7 +40,7 @@ async def test_what_a_slow_reader_has_yet_to_read_does_not_grow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     held = conversations(monkeypatch)
-    async with client(address, token("user"), max_queue=1) as slow:
+    async with client(address, token("user"), max_queue=1, sock=narrow(address)) as slow:
         await slow.subscribe(job_id)
         await quick.subscribe(job_id)
         await changes(psql, job_id, quick)
@@ -113,6 +114,16 @@ async def test_hundreds_of_sockets_come_and_go_without_a_trace(
     await until(lambda: len(asyncio.all_tasks()) <= before, 10, "no task is left")
     (watched,) = api.state.live[1]._watched.values()
     assert len(watched.tells) == 1
+
+
+def narrow(address: str) -> socket.socket:
+    """Open a connection whose system takes in next to nothing that is not read."""
+    host, port = address.removeprefix("http://").split(":")
+    opened = socket.socket()
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    opened.connect((host, int(port)))
+    opened.setblocking(False)
+    return opened
 
 
 async def changes(psql: Any, job_id: UUID, quick: Client) -> None:
