@@ -1,2 +1,0 @@
--- How many workers there are.
-select count(*) from forge_workers;
