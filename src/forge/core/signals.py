@@ -20,12 +20,21 @@ class ClassifiedError(ForgeError):
     """An error that says itself how it is to be retried."""
 
     error_class: ClassVar[str]
+    # A subclass may have an __init__ of its own that leaves this one out.
+    _retry_after: timedelta | None = None
 
     def __init__(self, message: str = "", *, retry_after: timedelta | str | None = None) -> None:
         super().__init__(message)
-        self.retry_after = (
-            None if retry_after is None else parse_duration(retry_after, what="retry_after")
-        )
+        self.retry_after = retry_after
+
+    @property
+    def retry_after(self) -> timedelta | None:
+        """When to come back, where somebody said so."""
+        return self._retry_after
+
+    @retry_after.setter
+    def retry_after(self, value: timedelta | str | None) -> None:
+        self._retry_after = None if value is None else parse_duration(value, what="retry_after")
 
 
 class Transient(ClassifiedError):

@@ -148,15 +148,22 @@ async def _answer(order: dict[str, Any], context: JobContext, around: InChild) -
         output = await _call(definition, context, order["job"]["input"])
         text = definition.write_output(output, limit=around.output_limit)
         return {"outcome": "settled" if context.completed else "returned", "output": text}
-    except Snooze as snooze:
-        return {"outcome": "snoozed", "delay": snooze.delay.total_seconds()}
     except BaseException as error:
         if context.completed:
             return {"outcome": "settled"}
-        failure = classifier.failure(error)._asdict()
-        if failure["retry_after"] is not None:
-            failure["retry_after"] = failure["retry_after"].total_seconds()
-        return {"outcome": "raised", "failure": failure}
+        try:
+            return _failed(error, classifier)
+        except Exception as fault:  # of the error itself, a Snooze that knows no delay for one
+            return _failed(fault, classifier)
+
+
+def _failed(error: BaseException, classifier: Classifier) -> dict[str, Any]:
+    if isinstance(error, Snooze):
+        return {"outcome": "snoozed", "delay": error.delay.total_seconds()}
+    failure = classifier.failure(error)._asdict()
+    if failure["retry_after"] is not None:
+        failure["retry_after"] = failure["retry_after"].total_seconds()
+    return {"outcome": "raised", "failure": failure}
 
 
 async def _call(definition: JobDefinition[Any, Any], context: JobContext, text: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from forge.app import Forge
+from forge.core.duration import parse_duration
 from forge.core.errors import TimedOut
 from forge.core.event import AttemptEnded, AttemptStopped
 from forge.core.job import Job
@@ -170,7 +171,10 @@ class Runner:
         except BaseException as error:
             # A handler may raise anything, SystemExit and CancelledError included; none of it is
             # the worker's.
-            outcome = self._failed(attempt, error)
+            try:
+                outcome = self._failed(attempt, error)
+            except Exception as fault:  # of the error itself, a Snooze that knows no delay for one
+                outcome = Raised(self._app.classifier.failure(fault))
         self._end(attempt, outcome)
 
     async def _outcome(self, attempt: Attempt) -> Outcome | Settled:
@@ -231,7 +235,7 @@ class Runner:
             case Stop.RELEASED:
                 return Released()
         if isinstance(error, Snooze):
-            return Snoozed(error.delay)
+            return Snoozed(parse_duration(error.delay, what="Snooze.delay"))
         assert error is not None
         return Raised(self._app.classifier.failure(error))
 

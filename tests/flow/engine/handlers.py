@@ -6,8 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import forge
-from forge import JobContext, NonRetryable, RateLimited, Snooze
+from forge import JobContext, NonRetryable, RateLimited, Snooze, Transient
 from tests.faults.kit.process import until
+
+
+class Wordless(Transient):
+    """An error whose __init__ leaves out that of its base."""
+
+    def __init__(self) -> None: ...
 
 
 @forge.job(isolation="process")
@@ -63,6 +69,8 @@ async def fail_as_told(ctx: JobContext, input: dict) -> None:
             raise Snooze("1h")
         case "exit":
             raise SystemExit(3)
+        case "wordlessly":
+            raise Wordless
 
 
 @forge.job(isolation="process")

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from forge import Forge, InvalidValue, JobContext, JobFailed, NotRegistered, job
+from forge import Forge, InvalidValue, JobContext, JobFailed, NotRegistered, Snooze, job
 from tests.flow.engine import handlers
 from tests.flow.engine.conftest import Work
 
@@ -141,7 +141,24 @@ async def test_the_names_of_forge_itself_are_not_for_others(app: Forge) -> None:
         async def mine(ctx: Any) -> None: ...
 
 
-@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()])
+class Nap(Snooze):
+    """A snooze whose __init__ leaves out that of its base."""
+
+    def __init__(self, **given: Any) -> None:
+        vars(self).update(given)
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        SystemExit(3),
+        KeyboardInterrupt(),
+        asyncio.CancelledError(),
+        handlers.Wordless(),
+        Nap(),
+        Nap(delay=5),
+    ],
+)
 async def test_whatever_a_handler_raises_is_an_error_of_its_job_alone(
     app: Forge, work: Work, raised: BaseException
 ) -> None:

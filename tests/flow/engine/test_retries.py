@@ -163,6 +163,7 @@ async def test_an_error_that_cannot_be_mended_is_not_tried_again(app: Forge, wor
         ("for good", "dead_letter", "non_retryable"),
         ("limited", "retry", "rate_limited"),
         ("exit", "retry", None),
+        ("wordlessly", "retry", "transient"),
         ("snooze", "pending", None),
     ],
 )
