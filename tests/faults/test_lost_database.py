@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from forge import Forge
+from forge.core.outcome import MOST_LOSSES
 from tests.faults.apps.handlers import asking
 from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History
@@ -31,5 +32,24 @@ async def test_a_handler_whose_connection_was_ended_has_its_attempt_back(
     await until(lambda: ledger.connection.fetch(END), 30, "its statement was ended")
     row = await ledger.until_status(job.id, "completed")
 
-    assert (row["lease"], row["attempts"], row["crashes"]) == (2, 1, 0)
+    assert (row["lease"], row["attempts"], row["crashes"]) == (2, 1, 1)
+    assert not row["suspect"]
     assert [attempt["outcome"] for attempt in await ledger.attempts(job.id)] == ["lost"]
+
+
+async def test_a_statement_that_ends_its_server_every_time_comes_to_an_end(
+    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+) -> None:
+    """Fault 17: it may be tried once, and that once is used up at last."""
+    job = await app.dispatch(asking, {**gate.input, "in_transaction": False})
+    await ledger.connection.execute("update forge_jobs set crashes = $1", MOST_LOSSES)
+    await crew.start()
+    await until_started(history, job.id)
+
+    await until(lambda: ledger.connection.fetch(END), 30, "its statement was ended")
+    row = await ledger.until_status(job.id, "dead_letter")
+
+    assert (row["lease"], row["attempts"], row["crashes"]) == (1, 1, MOST_LOSSES)
+    assert [past["outcome"] for past in await ledger.attempts(job.id)] == ["dead_letter"]
+    letter = await ledger.connection.fetchrow("select * from forge_dead_letters")
+    assert (letter["attempt_count"], letter["crashes"]) == (1, MOST_LOSSES)

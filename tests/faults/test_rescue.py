@@ -114,6 +114,7 @@ async def test_an_ack_that_comes_after_the_rescue_is_refused(race: Race, end: st
     assert await acking == []
     row = await race.row()
     assert (row["status"], row["attempts"], row["crashes"]) == ("retry", 0, 1)
+    assert row["suspect"]
     assert row["output"] is None
     assert await race.ledger.connection.fetchval("select count(*) from forge_dead_letters") == 0
 

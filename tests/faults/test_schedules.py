@@ -158,7 +158,9 @@ async def test_a_drained_worker_gives_back_what_does_not_end_in_time(
 
     assert await worker.ended() == 0
     row = await app.schedules.get("gated_run")
-    assert (row.running_since, row.next_run_at, row.crashes) == (None, made.next_run_at, 0)
+    assert (row.running_since, row.next_run_at) == (None, made.next_run_at)
+    assert [run["outcome"] for run in row.recent_runs] == ["released"]
+    assert (row.crashes, row.suspect, row.consecutive_failures) == (1, False, 0)
 
 
 async def _plant(app: Forge, history: History, schedules: int, ticks: int) -> list[str]:

@@ -74,7 +74,9 @@ async def test_a_second_sigterm_gives_back_what_runs(
     assert await worker.ended() == 0
     for job in running:
         row = await ledger.job(job.id)
-        assert (row["status"], row["attempts"], row["crashes"]) == ("pending", 0, 0)
+        assert (row["status"], row["attempts"], row["crashes"]) == ("pending", 0, 1)
+        assert [past["outcome"] for past in await ledger.attempts(job.id)] == ["released"]
+        assert not row["suspect"]
         assert [event.status for event in told(history, job.id, Kind.ACCEPTED)] == ["pending"]
     gate.open()
     await crew.start()
@@ -97,7 +99,8 @@ async def test_when_the_grace_is_over_what_runs_is_given_back(
     assert await worker.ended() == 0
     for job in (stuck, running):
         row = await ledger.job(job.id)
-        assert (row["status"], row["attempts"], row["crashes"]) == ("pending", 0, 0)
+        assert (row["status"], row["attempts"], row["crashes"]) == ("pending", 0, 1)
+        assert not row["suspect"]
 
 
 async def test_a_job_that_the_worker_never_learned_of_is_given_back(
@@ -114,6 +117,7 @@ async def test_a_job_that_the_worker_never_learned_of_is_given_back(
     assert await worker.ended() == 0
     row = await ledger.job(job.id)
     assert (row["status"], row["lease"], row["attempts"]) == ("pending", 1, 0)
+    assert row["crashes"] == 0
 
 
 async def test_jobs_that_wait_in_a_worker_are_given_back_at_once(
@@ -137,6 +141,6 @@ async def test_jobs_that_wait_in_a_worker_are_given_back_at_once(
     gate.open()
     assert await worker.ended() == 0
     waiting = await ledger.connection.fetch(
-        "select distinct status, attempts from forge_jobs where status <> 'completed'"
+        "select distinct status, attempts, crashes from forge_jobs where status <> 'completed'"
     )
-    assert {tuple(row) for row in waiting} <= {("pending", 0)}
+    assert {tuple(row) for row in waiting} <= {("pending", 0, 0)}

@@ -17,7 +17,16 @@ from hypothesis.stateful import (
 
 from forge.core.job import Job
 from forge.core.lifecycle import OWNED, WAITING, Status
-from forge.core.outcome import Completion, Failure, Policy, Raised, Released, Snoozed, settle
+from forge.core.outcome import (
+    Completion,
+    Crashed,
+    Failure,
+    Policy,
+    Raised,
+    Released,
+    Snoozed,
+    settle,
+)
 from forge.core.wish import TypeDefaults, make_wish
 from forge.store import jobs
 from forge.store.ids import new_id
@@ -42,6 +51,7 @@ class Modelled:
     lease: int = 0
     attempts: int = 0
     crashes: int = 0
+    suspect: bool = False
     owner: UUID | None = None
 
 
@@ -79,10 +89,11 @@ class QueueMachine(DatabaseMachine):
                 known.attempts + 1,
                 worker.id,
             )
-            assert (job.lease, job.attempt, job.crashes) == (
+            assert (job.lease, job.attempt, job.crashes, job.is_suspect) == (
                 known.lease,
                 known.attempts,
                 known.crashes,
+                known.suspect,
             )
         return multiple(*taken)
 
@@ -114,11 +125,30 @@ class QueueMachine(DatabaseMachine):
             known.attempts, known.due_in = known.attempts - 1, hours
 
     @rule(job=consumes(attempts))
-    def release(self, job: Job) -> None:
-        ack = settle(job, Released(), POLICY, 0.0)
+    def lose(self, job: Job) -> None:
+        """The database goes away under the handler."""
+        gone = Failure("asyncpg.ConnectionDoesNotExistError", "gone", "", is_loss=True)
+        ack = settle(job._replace(crashes=0), Raised(gone), POLICY, 0.0)
+        known = self._moved(job, self._settle(ack), {Status.RUNNING}, Status.RETRY)
+        if known is not None:
+            self._fetch(POSTPONE, job.id)
+            known.attempts, known.crashes, known.due_in = known.attempts - 1, known.crashes + 1, 1
+
+    @rule(job=consumes(attempts))
+    def die_alone(self, job: Job) -> None:
+        ack = settle(job._replace(lone_crashes=0), Crashed("exit code 7"), POLICY, 0.0)
+        known = self._moved(job, self._settle(ack), {Status.RUNNING}, Status.RETRY)
+        if known is not None:
+            self._fetch(POSTPONE, job.id)
+            known.attempts, known.crashes, known.due_in = known.attempts - 1, known.crashes + 1, 1
+            known.suspect = True
+
+    @rule(job=consumes(attempts), has_begun=st.booleans())
+    def release(self, job: Job, has_begun: bool) -> None:
+        ack = settle(job, Released(has_begun), POLICY, 0.0)
         known = self._moved(job, self._settle(ack), set(OWNED), Status.PENDING)
         if known is not None:
-            known.attempts -= 1
+            known.attempts, known.crashes = known.attempts - 1, known.crashes + has_begun
 
     @rule(who=st.integers(0, 1))
     def rescue(self, who: int) -> None:
@@ -128,6 +158,7 @@ class QueueMachine(DatabaseMachine):
         assert {row["id"] for row in found} == lost
         for known in map(self.model.__getitem__, lost):
             known.crashes += known.status is Status.RUNNING
+            known.suspect |= known.status is Status.RUNNING
             known.status, known.due_in = Status.RETRY, 0
             known.attempts -= 1
 
@@ -152,9 +183,11 @@ class QueueMachine(DatabaseMachine):
     def the_database_and_the_model_agree(self) -> None:
         if not hasattr(self, "model"):
             return
-        found = self._fetch("select id, status, lease, attempts, crashes, priority from forge_jobs")
+        found = self._fetch(
+            "select id, status, lease, attempts, crashes, suspect, priority from forge_jobs"
+        )
         assert {row["id"]: tuple(row)[1:] for row in found} == {
-            id: (m.status, m.lease, m.attempts, m.crashes, m.priority)
+            id: (m.status, m.lease, m.attempts, m.crashes, m.suspect, m.priority)
             for id, m in self.model.items()
         }
         letters = self._fetch("select job_id from forge_dead_letters")

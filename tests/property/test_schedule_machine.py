@@ -16,7 +16,7 @@ from hypothesis.stateful import (
 )
 
 from forge.core.lanes import BEGINNING
-from forge.core.outcome import Failure, Raised, Released, Returned
+from forge.core.outcome import Crashed, Failure, Raised, Released, Returned
 from forge.core.run import Run, conclude, write_next
 from forge.schedules import verbs
 from forge.schedules.verbs import Name, Wish
@@ -38,7 +38,7 @@ ROWS = """
     select key, enabled, running_since is not null as running, worker_id, lease,
         consecutive_failures, last_run_at is not null as has_run,
         last_error is not null as has_error,
-        round(extract(epoch from next_run_at - now()) / 3600) as due_in, crashes,
+        round(extract(epoch from next_run_at - now()) / 3600) as due_in, crashes, suspect,
         jsonb_array_length(recent_runs) as runs
     from forge_schedules
 """
@@ -55,6 +55,7 @@ class Modelled:
     lease: int = 0
     failures: int = 0
     crashes: int = 0
+    suspect: bool = False
     has_run: bool = False
     has_error: bool = False
     runs: int = 0
@@ -130,10 +131,11 @@ class ScheduleMachine(DatabaseMachine):
             known = self.model[run.schedule.key]
             assert known.is_due
             known.take(worker.id)
-            assert (run.lease, run.attempt, run.crashes) == (
+            assert (run.lease, run.attempt, run.crashes, run.is_suspect) == (
                 known.lease,
                 known.failures + 1,
                 known.crashes,
+                known.suspect,
             )
         return multiple(*taken)
 
@@ -142,7 +144,7 @@ class ScheduleMachine(DatabaseMachine):
         known = self._ended(run, Returned(write_next(hours * HOUR)))
         if known is not None:
             known.end(hours)
-            known.failures, known.crashes = 0, 0
+            known.failures, known.crashes, known.suspect = 0, 0, False
             known.has_run, known.has_error = True, False
 
     @rule(run=consumes(runs))
@@ -151,14 +153,35 @@ class ScheduleMachine(DatabaseMachine):
         known = self._ended(run, Raised(told))
         if known is not None:
             known.end(2)
-            known.failures, known.crashes = known.failures + 1, 0
+            known.failures, known.crashes, known.suspect = known.failures + 1, 0, False
             known.has_run = known.has_error = True
 
     @rule(run=consumes(runs))
-    def release(self, run: Run) -> None:
-        known = self._ended(run, Released())
+    def lose(self, run: Run) -> None:
+        """The database goes away under the handler."""
+        gone = Failure("asyncpg.ConnectionDoesNotExistError", "gone", "", is_loss=True)
+        known = self._ended(_never_crashed(run), Raised(gone))
         if known is not None:
-            known.running = False
+            self._postpone(run, known)
+            known.crashes, known.has_error = known.crashes + 1, True
+
+    @rule(run=consumes(runs))
+    def die_alone(self, run: Run) -> None:
+        known = self._ended(run, Crashed("exit code 7"))
+        if known is not None:
+            self._postpone(run, known)
+            known.failures, known.crashes = known.failures + 1, known.crashes + 1
+            known.has_run = known.has_error = known.suspect = True
+
+    @rule(run=consumes(runs), has_begun=st.booleans())
+    def release(self, run: Run, has_begun: bool) -> None:
+        known = self._ended(run, Released(has_begun))
+        if known is None:
+            return
+        if has_begun:
+            known.end(None)
+            known.crashes += 1
+        known.running = False
 
     @rule(run=runs)
     def beat(self, run: Run) -> None:
@@ -174,7 +197,7 @@ class ScheduleMachine(DatabaseMachine):
         assert len(found) == len(lost)
         for known in lost:
             known.end(None)
-            known.crashes, known.has_error = known.crashes + 1, True
+            known.crashes, known.has_error, known.suspect = known.crashes + 1, True, True
 
     @rule(hours=st.integers(1, 3))
     def time_passes(self, hours: int) -> None:
@@ -202,6 +225,7 @@ class ScheduleMachine(DatabaseMachine):
                 known.has_error,
             )
             assert (row["due_in"], row["runs"]) == (known.due_in, known.runs)
+            assert row["suspect"] is known.suspect
             assert row["worker_id"] == known.owner
 
     def _ended(self, run: Run, outcome: Any) -> Modelled | None:
@@ -212,6 +236,12 @@ class ScheduleMachine(DatabaseMachine):
         accepted = self._run(schedules.conclude([done]))
         assert bool(accepted) == self._is_current(run)
         return self.model[run.schedule.key] if accepted else None
+
+    def _postpone(self, run: Run, known: Modelled) -> None:
+        """It will be tried again within seconds or a minute, which the model does not count."""
+        self._fetch(PLAN, run.schedule.key, 1)
+        known.end(None)
+        known.due_in = 1
 
     def _as_now(self, run: Run) -> Run:
         """Move what the run knows of its due time along with the rows, unless somebody moved it."""
@@ -224,6 +254,12 @@ class ScheduleMachine(DatabaseMachine):
     def _is_current(self, run: Run) -> bool:
         known = self.model[run.schedule.key]
         return known.running and known.lease == run.lease
+
+
+def _never_crashed(run: Run) -> Run:
+    fresh = Run._make(run._replace(crashes=0))
+    fresh.schedule = run.schedule
+    return fresh
 
 
 def _due(run: Run, at: datetime) -> Run:

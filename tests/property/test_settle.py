@@ -37,7 +37,7 @@ outcomes: st.SearchStrategy[Outcome] = st.one_of(
     st.builds(Snoozed, durations),
     st.builds(Expired),
     st.builds(Crashed, texts),
-    st.builds(Released),
+    st.builds(Released, st.booleans()),
 )
 retries = st.builds(
     Retry,
@@ -61,8 +61,9 @@ def jobs(draw: st.DrawFn) -> Job:
         attempt=attempt,
         max_attempts=most,
         due=1_800_000_000.0,
-        crashes=draw(st.integers(0, 5)),
+        crashes=draw(st.integers(0, 2 * MOST_LOSSES)),
         lone_crashes=draw(st.integers(0, 5)),
+        is_suspect=draw(st.booleans()),
         timeout=None,
         expired=False,
         tenant_id=None,
@@ -142,13 +143,28 @@ def test_a_lost_database_costs_no_attempt_until_it_was_lost_too_often(
     ack = settle(job, Raised(failure._replace(is_loss=True)), policy, chance)
 
     assert isinstance(ack, Settlement)
-    assert (ack.given_back == 1) == (ack.outcome == "lost") == (job.given_back < MOST_LOSSES)
-    assert (ack.crashes, ack.lone_crashes) == (0, 0)
+    is_lost = job.crashes < MOST_LOSSES
+    assert (ack.given_back == 1) == (ack.crashes == 1) == (ack.outcome == "lost") == is_lost
+    assert ack.lone_crashes == 0
+
+
+@given(jobs(), outcomes, policies, chances)
+def test_what_was_ended_by_us_is_counted_and_recorded_and_nothing_else_is_counted(
+    job: Job, outcome: Outcome, policy: Policy, chance: float
+) -> None:
+    ack = settle(job, outcome, policy, chance)
+
+    is_ours = outcome == Released(True) or isinstance(outcome, Crashed) or _is_lost(job, outcome)
+    if isinstance(ack, Settlement):
+        assert ack.crashes == is_ours
+        assert (ack.outcome in ("released", "crashed", "lost")) == is_ours
+    else:
+        assert not is_ours
 
 
 def _is_lost(job: Job, outcome: Outcome) -> bool:
     is_loss = isinstance(outcome, Raised) and outcome.failure.is_loss
-    return is_loss and job.given_back < MOST_LOSSES
+    return is_loss and job.crashes < MOST_LOSSES
 
 
 def _sources(ack: Completion | Settlement) -> list[Status]:

@@ -192,7 +192,7 @@ async def test_release_and_snooze_give_the_attempt_back_and_retry_does_not(
 
 
 @pytest.mark.parametrize(("status", "crashes"), [(Status.RUNNING, 1), (Status.CLAIMED, 0)])
-async def test_a_rescue_gives_the_attempt_back_and_counts_what_was_running_as_crashed(
+async def test_a_rescue_gives_the_attempt_back_and_suspects_what_was_running(
     psql: "Psql[Any]", database: Database, status: Status, crashes: int
 ) -> None:
     given = await _given(psql, database, status)
@@ -201,6 +201,7 @@ async def test_a_rescue_gives_the_attempt_back_and_counts_what_was_running_as_cr
 
     job = await psql.fetchrow("select * from forge_jobs")
     assert (job["attempts"], job["crashes"], job["lease"]) == (0, crashes, given.lease)
+    assert job["suspect"] is bool(crashes)
     assert await psql.fetchval("select count(*) from forge_attempts") == crashes
 
 

@@ -104,9 +104,10 @@ async def test_what_a_dead_worker_left_is_rescued_and_claimed_in_one(
     after = await row(psql, job_id)
     assert (after["status"], after["worker_id"]) == ("running", worker.id)
     assert after["lease"] == before["lease"] + 1
-    assert (after["attempts"], after["crashes"]) == (
+    assert (after["attempts"], after["crashes"], after["suspect"]) == (
         before["attempts"],
         before["crashes"] + crashes,
+        bool(crashes),
     )
     lost = await psql.fetch("select * from forge_attempts where outcome = 'lost'")
     assert [(r["lease"], r["worker_id"]) for r in lost] == [(before["lease"], owner.id)] * crashes

@@ -33,6 +33,7 @@ def record(**columns: Any) -> ScheduleRecord:
         "priority": 50,
         "recent_runs": [],
         "crashes": 0,
+        "suspect": False,
     }
     return ScheduleRecord(**known | columns)
 

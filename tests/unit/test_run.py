@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from forge.core.errors import InvalidValue
-from forge.core.outcome import Crashed, Expired, Failure, Raised, Released, Returned, Snoozed
+from forge.core.outcome import (
+    MOST_LOSSES,
+    Crashed,
+    Expired,
+    Failure,
+    Raised,
+    Released,
+    Returned,
+    Snoozed,
+)
 from forge.core.retry import Retry
 from forge.core.run import make_run, write_next
 from forge.core.schedule import Rule, is_missed
@@ -135,12 +144,26 @@ def test_what_another_attempt_cannot_mend_waits_for_its_next_tick() -> None:
 
 def test_the_other_outcomes() -> None:
     snoozed = ended(Snoozed(5 * MINUTE), every=HOUR)
-    released = ended(Released(), every=HOUR, tick_at=T0 - MINUTE)
+    released = ended(Released(has_begun=True), every=HOUR, tick_at=T0 - MINUTE)
+    unbegun = ended(Released(), every=HOUR, tick_at=T0 - MINUTE)
     crashed = ended(Crashed("signal SIGKILL"), every=HOUR)
 
     assert (snoozed.outcome, snoozed.delay, snoozed.tick_at) == ("snoozed", 300.0, T0)
     assert (released.outcome, released.next_at, released.tick_at) == ("released", T0, T0 - MINUTE)
+    assert unbegun == released._replace(outcome=None)
     assert (crashed.outcome, crashed.delay) == ("crashed", 60.0)
+
+
+def test_a_lost_database_is_no_failure_until_it_was_lost_too_often() -> None:
+    gone = Raised(Failure("X", "gone", "", is_loss=True))
+
+    first = ended(gone, every=HOUR)
+    second = ended(gone, every=HOUR, crashes=1)
+    last = ended(gone, every=HOUR, crashes=MOST_LOSSES)
+
+    assert (first.outcome, first.delay, first.tick_at, first.error) == ("lost", 1.0, T0, "X: gone")
+    assert (second.outcome, second.delay) == ("lost", 2.0)
+    assert (last.outcome, last.delay) == ("failed", 60.0)
 
 
 def test_a_handlers_answer_goes_before_the_rule() -> None:

@@ -93,7 +93,8 @@ def print_attempt(attempt: Mapping[str, Any]) -> None:
     lease = f" (lease {attempt['lease']})" if "lease" in attempt else ""
     click.secho(f"\nattempt {attempt['attempt']}{lease}: {attempt['outcome']}", bold=True)
     click.echo(f"from {text(attempt['started_at'])} to {text(attempt['ended_at'])}")
-    say(f"{attempt['exception'] or 'error'}: {attempt['error']}")
+    if attempt["error"]:
+        say(f"{attempt['exception'] or 'error'}: {attempt['error']}")
     if attempt.get("trace"):
         say(attempt["trace"].rstrip())
 

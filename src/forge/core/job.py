@@ -28,6 +28,8 @@ class Job(NamedTuple):
     due: float
     crashes: int
     lone_crashes: int
+    # Whether a worker died while it ran this job, so that it must run alone.
+    is_suspect: bool
     timeout: timedelta | None
     expired: bool | None
     tenant_id: int | None
@@ -48,13 +50,3 @@ class Job(NamedTuple):
     @property
     def has_attempts(self) -> bool:
         return self.attempt < self.max_attempts
-
-    @property
-    def given_back(self) -> int:
-        """How many claims used up no attempt: rescued, released, snoozed or lost."""
-        return self.lease - self.attempt
-
-    @property
-    def is_suspect(self) -> bool:
-        """Whether a worker died while it ran this job, so that it must run alone."""
-        return self.crashes > 0

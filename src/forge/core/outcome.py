@@ -57,7 +57,9 @@ class Crashed(NamedTuple):
 
 
 class Released(NamedTuple):
-    """The worker stops before the job is done."""
+    """The worker stops before the job is done, or before it was begun."""
+
+    has_begun: bool = False
 
 
 class Settled(NamedTuple):
@@ -107,8 +109,8 @@ class Settlement(NamedTuple):
 
 
 Ack = Completion | Settlement
-# So often may an attempt be given back for a database that went away: a statement that takes its
-# server down every time has to come to an end.
+# An attempt is given back for a database that went away unless this many were ended by us before: a
+# statement that takes its server down every time has to come to an end.
 MOST_LOSSES = 10
 
 
@@ -117,7 +119,7 @@ def settle(job: Job, outcome: Outcome, policy: Policy, chance: float) -> Ack:
     if isinstance(outcome, Returned):  # nearly always, and quicker than a match
         return Completion(job.id, job.lease, outcome.output)
     match outcome:
-        case Raised(failure) if failure.is_loss and job.given_back < MOST_LOSSES:
+        case Raised(failure) if failure.is_loss and job.crashes < MOST_LOSSES:
             return _lost(job, _classed(job, failure), chance)
         case Raised(failure) if failure.is_final or not job.has_attempts:
             return _ended(job, _classed(job, failure), policy)
@@ -131,13 +133,14 @@ def settle(job: Job, outcome: Outcome, policy: Policy, chance: float) -> Ack:
             return _ended(job, EXPIRED, policy)
         case Crashed(how):
             return _crashed(job, how, policy, chance)
-        case Released():
-            return released(job.id, job.lease)
+        case Released(has_begun):
+            return released(job.id, job.lease, has_begun=has_begun)
 
 
-def released(job_id: UUID, lease: int) -> Settlement:
-    """Give a claim back, and its attempt with it."""
-    return Settlement(job_id, lease, "claimed running", Status.PENDING, given_back=1)
+def released(job_id: UUID, lease: int, *, has_begun: bool = False) -> Settlement:
+    """Give a claim back, and its attempt with it, which is recorded where it had begun."""
+    unbegun = Settlement(job_id, lease, "claimed running", Status.PENDING, given_back=1)
+    return unbegun._replace(crashes=1, outcome="released") if has_begun else unbegun
 
 
 EXPIRED = Failure(
@@ -189,8 +192,9 @@ def _recorded(job: Job, failure: Failure, status: Status, delay: float | None = 
 
 
 def _lost(job: Job, failure: Failure, chance: float) -> Settlement:
-    delay = Retry().seconds_after(job.given_back + 1) * (1 + chance / 10)
-    return _recorded(job, failure, Status.RETRY, delay)._replace(given_back=1, outcome="lost")
+    delay = Retry().seconds_after(job.crashes + 1) * (1 + chance / 10)
+    settlement = _recorded(job, failure, Status.RETRY, delay)
+    return settlement._replace(given_back=1, crashes=1, outcome="lost")
 
 
 def _crashed(job: Job, how: str, policy: Policy, chance: float) -> Settlement:
@@ -201,7 +205,10 @@ def _crashed(job: Job, how: str, policy: Policy, chance: float) -> Settlement:
         _ended(job, failure, policy)
         if is_poison
         else _recorded(
-            job, failure, Status.RETRY, Retry().seconds_after(job.crashes + 1) * (1 + chance / 10)
+            job,
+            failure,
+            Status.RETRY,
+            Retry().seconds_after(job.lone_crashes + 1) * (1 + chance / 10),
         )
     )
     return settlement._replace(given_back=1, crashes=1, lone_crashes=1, outcome="crashed")

@@ -40,6 +40,7 @@ class JobRecord:
     lease: int
     crashes: int
     lone_crashes: int
+    suspect: bool
     queue: str
     tenant_id: int | None
     category: str | None

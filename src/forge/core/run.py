@@ -9,6 +9,7 @@ from forge.core.errors import InvalidValue
 from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.outcome import (
+    MOST_LOSSES,
     Ack,
     Completion,
     Crashed,
@@ -62,7 +63,8 @@ class Conclusion(NamedTuple):
     next_at: datetime | None
     delay: float | None
     tick_at: datetime | None
-    outcome: str
+    # None: nothing was begun, and nothing is recorded.
+    outcome: str | None
     error: str | None = None
     checkpoint: str | None = None
     message: str | None = None
@@ -83,7 +85,8 @@ def make_run(
         row.consecutive_failures + 1,
         due.timestamp(),
         row.crashes,
-        row.crashes,
+        0,
+        row.suspect,
         row.timeout,
         is_missed(rule, row.tick_at or due, due, started),
         row.tenant_id,
@@ -122,6 +125,8 @@ def conclude(
     match outcome:
         case Returned(output):
             return _succeeded(run, rule, output, seconds)
+        case Raised(failure) if failure.is_loss and run.crashes < MOST_LOSSES:
+            return _lost(run, failure, chance)
         case Raised(failure):
             return _failed(run, rule, failure, "failed", retry, seconds, chance)
         case Crashed(how):
@@ -131,8 +136,9 @@ def conclude(
             return _plan(run, "snoozed", None, delay.total_seconds(), run.tick)
         case Expired():
             return _on_tick(run, rule, "skipped", seconds)
-        case Released():
-            return _plan(run, "released", run.planned, None, run.schedule.tick_at)
+        case Released(has_begun):
+            told = "released" if has_begun else None
+            return _plan(run, told, run.planned, None, run.schedule.tick_at)
 
 
 def write_next(value: object) -> str | None:
@@ -155,9 +161,13 @@ def as_ack(run: Run, conclusion: Conclusion) -> Ack:
     match conclusion.outcome:
         case "completed":
             return Completion(run.id, run.lease, None)
-        case "failed" | "crashed":
-            return Settlement(run.id, run.lease, "running", Status.RETRY, conclusion.delay)
-    return Settlement(run.id, run.lease, "running", Status.PENDING, conclusion.delay)
+        case "failed" | "crashed" | "lost":
+            status = Status.RETRY
+        case _:
+            status = Status.PENDING
+    return Settlement(
+        run.id, run.lease, "running", status, conclusion.delay, outcome=conclusion.outcome
+    )
 
 
 def _succeeded(run: Run, rule: Rule, output: str | None, seconds: float) -> Conclusion:
@@ -167,6 +177,12 @@ def _succeeded(run: Run, rule: Rule, output: str | None, seconds: float) -> Conc
     if "after" in wish:
         return _plan(run, "completed", None, wish["after"], None)
     return _on_tick(run, rule, "completed", seconds)
+
+
+def _lost(run: Run, failure: Failure, chance: float) -> Conclusion:
+    delay = Retry().seconds_after(run.crashes + 1) * (1 + chance / 10)
+    error = f"{failure.exception}: {failure.message}"
+    return _plan(run, "lost", None, delay, run.tick)._replace(error=error)
 
 
 def _failed(
@@ -216,6 +232,10 @@ def _on_tick(run: Run, rule: Rule, outcome: str, seconds: float) -> Conclusion:
 
 
 def _plan(
-    run: Run, outcome: str, next_at: datetime | None, delay: float | None, tick: datetime | None
+    run: Run,
+    outcome: str | None,
+    next_at: datetime | None,
+    delay: float | None,
+    tick: datetime | None,
 ) -> Conclusion:
     return Conclusion(run.id, run.lease, run.planned, next_at, delay, tick, outcome)

@@ -43,6 +43,7 @@ class ScheduleRecord:
     recent_runs: list[dict[str, Any]]
     tick_at: datetime | None
     crashes: int
+    suspect: bool
     checkpoint: Any
 
     @classmethod

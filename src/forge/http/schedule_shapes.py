@@ -51,7 +51,8 @@ class ScheduleOut(BaseModel):
     tenant_id: int | None
     recent_runs: list[RunOut] = Field(description="The last runs, the newest first.")
     tick_at: datetime | None
-    crashes: int
+    crashes: int = Field(description="How often the run at hand was ended by us.")
+    suspect: bool = Field(description="Whether a worker died during it: it runs alone.")
     checkpoint: Any
     in_words: str = Field(
         description="When it runs, for people.", examples=["at 03:00 every day, Europe/Paris time"]

@@ -26,6 +26,7 @@ from forge.core.outcome import (
     Outcome,
     Raised,
     Released,
+    Settlement,
     Snoozed,
 )
 from forge.core.payload import decode
@@ -117,7 +118,7 @@ _ORDINARY = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskNam
 def _log_attempt(event: AttemptEnded) -> None:
     job, ack = event.job, event.ack
     status = Status.COMPLETED if isinstance(ack, Completion) else ack.status
-    outcome, error = _outcome(event.outcome, status), _error(event.outcome, job)
+    outcome, error = _outcome(event, status), _error(event.outcome, job)
     level = _level(event.outcome, status)
     if not logger.isEnabledFor(level):
         return
@@ -160,8 +161,10 @@ def _fields(
     }
 
 
-def _outcome(outcome: Outcome, status: Status) -> str:
-    match outcome:
+def _outcome(event: AttemptEnded, status: Status) -> str:
+    if isinstance(event.ack, Settlement) and event.ack.outcome == "lost":
+        return "lost"
+    match event.outcome:
         case Snoozed():
             return "snoozed"
         case Released():

@@ -88,7 +88,7 @@ class Concluder:
         known: set[UUID] = set()
         if is_again:
             found, _ = await insist(self._link, self._events, lambda: schedules.standing(missed))
-            known = {*found, *(end.id for end in missed if end.outcome == "released")}
+            known = {*found, *(end.id for end in missed if end.outcome is None)}
         for conclusion in missed:
             if conclusion.id not in known:
                 self._events.emit(AttemptRefused(conclusion.id, conclusion.lease, "conclude"))

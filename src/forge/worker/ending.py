@@ -53,4 +53,4 @@ async def _release_running(worker: "Worker") -> None:
     worker.runner.release_all()
     if tasks:
         await asyncio.wait(tasks, timeout=LAST_WORDS)
-    worker.release_jobs([attempt.job for attempt in running.values()])
+    worker.release_jobs([attempt.job for attempt in running.values()], have_begun=True)

@@ -38,13 +38,14 @@ class Recurrence:
         self.concluder.conclude(conclusion, note)
         return as_ack(run, conclusion)
 
-    def release(self, held: Sequence[Job]) -> None:
+    def release(self, held: Sequence[Job], *, have_begun: bool = False) -> None:
         """Give back the runs among these."""
+        outcome = Released(have_begun)
         for run in held:
             if isinstance(run, Run):
                 rule = run.schedule.rule
                 self.concluder.conclude(
-                    conclude(run, Released(), rule=rule, retry=None, seconds=0.0, chance=0.0)
+                    conclude(run, outcome, rule=rule, retry=None, seconds=0.0, chance=0.0)
                 )
 
 

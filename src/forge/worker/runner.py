@@ -233,7 +233,7 @@ class Runner:
             case Stop.CANCELLED:
                 return Settled()
             case Stop.RELEASED:
-                return Released()
+                return Released(has_begun=True)
         if isinstance(error, Snooze):
             return Snoozed(parse_duration(error.delay, what="Snooze.delay"))
         assert error is not None

@@ -192,13 +192,13 @@ class Worker:
             database, self.registration, Pace.of(settings), self.events, self._beat_from_thread
         )
 
-    def release_jobs(self, held: Sequence[Job]) -> None:
+    def release_jobs(self, held: Sequence[Job], *, have_begun: bool = False) -> None:
         """Give jobs back, their attempts with them."""
         for job in held:
             if not isinstance(job, Run):
-                self.acker.ack(released(job.id, job.lease), None)
+                self.acker.ack(released(job.id, job.lease, has_begun=have_begun), None)
         if self.recurrence is not None:
-            self.recurrence.release(held)
+            self.recurrence.release(held, have_begun=have_begun)
 
     async def _leave(self) -> None:
         await asyncio.to_thread(self.heart.stop)

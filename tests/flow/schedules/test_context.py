@@ -62,20 +62,20 @@ async def test_a_child_that_dies_is_a_failure_and_backs_off(
     assert row.next_run_at - row.last_run_at >= timedelta(seconds=60)
 
 
-@pytest.mark.parametrize("crashes", [0, 1])
+@pytest.mark.parametrize("suspect", [False, True])
 async def test_a_suspect_runs_alone_in_a_child(
-    app: Forge, work: Work, becomes: Until, psql: "asyncpg.Connection[Any]", crashes: int
+    app: Forge, work: Work, becomes: Until, psql: "asyncpg.Connection[Any]", suspect: bool
 ) -> None:
     """What was running when its worker died may have killed it."""
     app.register(where)
     await app.schedules.ensure(where)
-    await psql.execute("update forge_schedules set crashes = $1", crashes)
+    await psql.execute("update forge_schedules set crashes = 1, suspect = $1", suspect)
 
     await work(app)
 
     row = await becomes("where", lambda row: row.last_run_at)
-    assert (int(row.recent_runs[0]["message"]) != os.getpid()) == bool(crashes)
-    assert row.crashes == 0
+    assert (int(row.recent_runs[0]["message"]) != os.getpid()) == suspect
+    assert (row.crashes, row.suspect) == (0, False)
 
 
 async def test_the_next_run_finds_the_checkpoint(app: Forge, work: Work, becomes: Until) -> None:

@@ -209,7 +209,8 @@ async def test_draining_lets_runs_end_and_release_gives_them_back(
     row = await app.schedules.get("slow")
     assert (row.running_since, row.lease, row.consecutive_failures) == (None, 1, 0)
     outcomes = [run["outcome"] for run in row.recent_runs]
-    assert outcomes == (["completed"] if how == "drained" else [])
+    assert outcomes == (["completed"] if how == "drained" else ["released"])
+    assert (row.crashes, row.suspect) == (int(how == "released"), False)
     assert (row.next_run_at == made.next_run_at) == (how == "released")
 
 

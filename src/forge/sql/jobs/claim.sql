@@ -21,6 +21,6 @@ set status = case when $5 then 'running' else 'claimed' end, worker_id = $6, lea
     claimed_at = now(), started_at = case when $5 then now() end,
     last_heartbeat = null, progress_percent = 0, progress_message = null
 where ctid = any (array(select place from chosen))
-returning id, lease, input, attempts, max_attempts, date_part('epoch', scheduled_at), crashes, lone_crashes, timeout,
-    expires_at < now() as expired, tenant_id, correlation_id, auth, checkpoint, traceparent,
+returning id, lease, input, attempts, max_attempts, date_part('epoch', scheduled_at), crashes, lone_crashes, suspect,
+    timeout, expires_at < now() as expired, tenant_id, correlation_id, auth, checkpoint, traceparent,
     category;

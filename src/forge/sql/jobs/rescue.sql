@@ -1,5 +1,6 @@
 -- claimed, running -> retry: take back the jobs of workers that died. What was running may have
--- killed its worker, so it is counted as crashed and will run alone; what only waited is not.
+-- killed its worker, so it is counted as crashed, suspected, and will run alone; what only waited is
+-- not.
 -- $1 the owners, $2 only these jobs (null: all), $3 seconds without a heartbeat after which an
 -- owner counts as dead, $4 seconds without a sign of life of the job where its owner is unknown,
 -- $5 how many at most.
@@ -21,6 +22,7 @@ with lost as materialized (
     update forge_jobs as job
     set status = 'retry', scheduled_at = now(), attempts = attempts - 1,
         crashes = crashes + (lost.status = 'running')::integer,
+        suspect = suspect or lost.status = 'running',
         last_error = case when lost.status = 'running' then 'the worker died while it ran this job'
                           else last_error end
     from lost

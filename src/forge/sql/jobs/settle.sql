@@ -20,6 +20,7 @@ with acks as materialized (
         attempts = job.attempts - ack.given_back,
         crashes = job.crashes + ack.crashes,
         lone_crashes = job.lone_crashes + ack.lone_crashes,
+        suspect = job.suspect or ack.lone_crashes > 0,
         last_error = coalesce(left(ack.message, 500), job.last_error),
         error_class = coalesce(ack.error_class, job.error_class),
         failed_at = case when ack.status in ('failed', 'dead_letter') then now() else job.failed_at end

@@ -26,6 +26,7 @@ with named as materialized (
     set status = 'running', worker_id = $2, lease = job.lease + 1,
         attempts = job.attempts + (named.status in ('pending', 'retry'))::integer,
         crashes = job.crashes + (named.status = 'running')::integer,
+        suspect = job.suspect or named.status = 'running',
         claimed_at = now(), started_at = now(),
         last_heartbeat = null, progress_percent = 0, progress_message = null
     from named
@@ -40,8 +41,8 @@ with named as materialized (
     where status = 'running'
     on conflict do nothing
 )
-select id, lease, input, attempts, max_attempts, date_part('epoch', scheduled_at), crashes, lone_crashes, timeout,
-    expires_at < now() as expired, tenant_id, correlation_id, auth, checkpoint, traceparent,
+select id, lease, input, attempts, max_attempts, date_part('epoch', scheduled_at), crashes, lone_crashes, suspect,
+    timeout, expires_at < now() as expired, tenant_id, correlation_id, auth, checkpoint, traceparent,
     category, job_type, queue, worker_capability, priority,
     (select extract(epoch from now() - named.started_at)::float8
      from named where named.id = claimed.id and named.status = 'running') as ran_for

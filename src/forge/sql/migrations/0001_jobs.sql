@@ -37,11 +37,14 @@ create table forge_jobs (
     attempts integer not null default 0,
     max_attempts integer not null default 3,
     priority integer not null default 50,
+    -- attempts that were ended by us: the worker stopped or died, or the database went away
     crashes integer not null default 0,
     scheduled_at timestamptz not null default now(),
     created_at timestamptz not null default now(),
     lone_crashes integer not null default 0,
     progress_percent integer default 0,
+    -- whether a worker died while it ran this job, which runs alone from then on
+    suspect boolean not null default false,
     job_type varchar(255) not null,
     queue varchar(255) not null default 'default',
     worker_capability varchar(255),

@@ -6,7 +6,8 @@ create table forge_attempts (
     attempt integer not null,
     tenant_id bigint,
     worker_id uuid,
-    -- what came of it: retry, failed, dead_letter, lost (the worker died, or the database), crashed (died alone)
+    -- what came of it: retry, failed, dead_letter, lost (the worker died, or the database), crashed (died alone),
+    -- released (the worker stopped)
     outcome varchar(32) not null,
     error_class varchar(32),
     exception text,

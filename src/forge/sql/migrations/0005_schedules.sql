@@ -4,8 +4,10 @@ alter table forge_schedules
     -- the tick that the next run stands for, where that is not next_run_at itself: jitter, a retry
     -- after a failure, a run out of turn
     add column tick_at timestamptz,
-    -- how often a worker died during the run at hand
+    -- how often the run at hand was ended by us: the worker stopped or died, or the database went away
     add column crashes integer not null default 0,
+    -- whether a worker died during the run at hand, which runs alone from then on
+    add column suspect boolean not null default false,
     -- what the next run finds
     add column checkpoint jsonb,
     add constraint forge_schedules_rule check (every is null or cron is null),

@@ -1,7 +1,8 @@
 -- What runs came to, for those whose lease still holds. A schedule that was moved or given another
 -- rule during its run keeps what it was given: `due` tells.
 -- $1 ids, $2 leases, $3 the time each run was due, $4 when to run next, or $5 in how many seconds,
--- $6 the tick that the next run stands for (null: that time itself), $7 outcomes, $8 errors,
+-- $6 the tick that the next run stands for (null: that time itself), $7 outcomes (null: nothing was
+-- begun, and nothing is recorded), $8 errors,
 -- $9 checkpoints (null: as they are), $10 what the handlers said last, $11 how many runs are
 -- remembered, $12 true: as a parameter it keeps the planner from walking the index of what runs
 -- instead of looking up each id.
@@ -25,12 +26,15 @@ set running_since = null,
                       else coalesce(left(ack.error, 500), schedule.last_error) end,
     consecutive_failures = case when ack.outcome = 'completed' then 0
                                 else schedule.consecutive_failures
-                                     + (ack.outcome in ('failed', 'crashed'))::integer end,
-    crashes = case ack.outcome when 'completed' then 0 when 'failed' then 0
-                               when 'crashed' then schedule.crashes + 1
-                               else schedule.crashes end,
+                                     + coalesce(ack.outcome in ('failed', 'crashed'), false)::integer end,
+    crashes = case when ack.outcome in ('completed', 'failed') then 0
+                   when ack.outcome in ('crashed', 'lost', 'released') then schedule.crashes + 1
+                   else schedule.crashes end,
+    suspect = case when ack.outcome in ('completed', 'failed') then false
+                   when ack.outcome = 'crashed' then true
+                   else schedule.suspect end,
     checkpoint = coalesce(ack.checkpoint::jsonb, schedule.checkpoint),
-    recent_runs = case when ack.outcome = 'released' then schedule.recent_runs else
+    recent_runs = case when ack.outcome is null then schedule.recent_runs else
         jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
             'lease', schedule.lease, 'outcome', ack.outcome, 'due_at', ack.due,
             'started_at', schedule.running_since, 'ended_at', now(),

@@ -18,7 +18,7 @@ with lost as materialized (
     for update skip locked
 )
 update forge_schedules
-set running_since = null, crashes = crashes + 1,
+set running_since = null, crashes = crashes + 1, suspect = true,
     last_error = 'the worker died while it ran this schedule',
     recent_runs = jsonb_build_array(jsonb_build_object(
             'lease', lease, 'outcome', 'lost', 'due_at', next_run_at,
