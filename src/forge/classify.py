@@ -11,14 +11,14 @@ from forge.core.errors import DatabaseUnavailable, InvalidValue
 from forge.core.outcome import Failure
 from forge.core.signals import ClassifiedError
 from forge.places import place_of
-from forge.store.link import GONE, PASSING
+from forge.store.link import PASSING
+from forge.store.loss import is_loss
 
 if TYPE_CHECKING:
     import httpx
 
 ERROR_CLASSES = ("transient", "retryable", "rate_limited", "non_retryable")
 LONGEST_TRACE = 100_000
-DEEPEST_CAUSE = 10
 
 
 class Classifier:
@@ -46,7 +46,7 @@ class Classifier:
             self._class_of(error),
             _retry_after(error),
             clean(place_of(error)),
-            is_loss=_is_loss(error),
+            is_loss=is_loss(error),
         )
 
     def _class_of(self, error: BaseException) -> str | None:
@@ -64,18 +64,6 @@ class Classifier:
 
 # What goes away by itself: the network's, the database's, and the clock's.
 _PASSING = (TimeoutError, ConnectionError, DatabaseUnavailable, *PASSING)
-
-
-def _is_loss(error: BaseException) -> bool:
-    """Whether it is that a database went away, or was raised while that was being dealt with."""
-    seen: BaseException | None = error
-    for _ in range(DEEPEST_CAUSE):
-        if isinstance(seen, GONE):
-            return True
-        if seen is None or isinstance(seen, ClassifiedError):
-            return False  # the handler knows better
-        seen = seen.__cause__ or seen.__context__
-    return False
 
 
 def clean(text: str) -> str:

@@ -9,7 +9,7 @@ import signal
 from typing import Any
 
 from forge import Config, Forge, JobDefinition, Worker
-from tests.faults.apps import handlers, hostile, mixed, recurring
+from tests.faults.apps import databases, handlers, hostile, mixed, recurring
 from tests.faults.apps.broken import BROKEN
 from tests.faults.apps.recording import record_answers, tell_event
 from tests.faults.apps.telling import WORKER_PID, say
@@ -66,7 +66,7 @@ def _stopping(worker: Worker) -> Any:
 def _wanted(names: list[str] | None) -> list[JobDefinition[Any, Any]]:
     known = [
         found
-        for module in (handlers, hostile, mixed)
+        for module in (databases, handlers, hostile, mixed)
         for found in vars(module).values()
         if isinstance(found, JobDefinition)
     ]

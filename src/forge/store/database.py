@@ -10,6 +10,7 @@ import asyncpg
 from forge.core.errors import ConfigError
 from forge.store.link import LOST, PLANNER, Link, Observer, session_settings
 from forge.store.links import Links
+from forge.store.loss import watch
 from forge.store.statement import Statement
 
 T = TypeVar("T")
@@ -70,7 +71,11 @@ class Database:
         async with self._opening:
             if self._users is None:
                 self._users = await asyncpg.create_pool(
-                    self.url, min_size=0, max_size=self.pool_size, **self._options(planned=False)
+                    self.url,
+                    min_size=0,
+                    max_size=self.pool_size,
+                    init=watch,
+                    **self._options(planned=False),
                 )
         return self._users
 

@@ -66,14 +66,6 @@ BUSY = (
     asyncpg.exceptions.LockNotAvailableError,
 )
 
-# What it says when the server ended it, or has begun to.
-GONE = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.exceptions.AdminShutdownError,
-    asyncpg.exceptions.CrashShutdownError,
-    asyncpg.exceptions.CannotConnectNowError,
-)
-
 # What a handler's own statements may raise that goes away by itself.
 PASSING = (*BUSY, *(kind for kind in LOST if issubclass(kind, asyncpg.PostgresError)))
 

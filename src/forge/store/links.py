@@ -78,7 +78,7 @@ class Links:
                 raise DatabaseUnavailable(
                     f"no connection came free within {self._patience:g} s; raise [database] "
                     "pool_size, or dispatch in bulk"
-                ) from error
+                ) from None
             raise
 
     def _give_back(self, link: Link) -> None:
