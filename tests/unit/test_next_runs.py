@@ -20,10 +20,22 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
         ({}, T0 + 2.5 * HOUR, [T0, T0 + 3 * HOUR, T0 + 4 * HOUR]),
         ({"missed": "all"}, T0 + 2.5 * HOUR, [T0, T0 + HOUR, T0 + 2 * HOUR]),
         ({"every": None}, T0, [T0]),
+        ({"every": None, "cron": "0 3", "tz": "UTC"}, T0, [T0]),
+        ({"every": None, "cron": "0 3 * * *", "tz": "Nowhere/Land"}, T0, [T0]),
         ({"enabled": False}, T0, []),
         ({"next_run_at": None}, T0, []),
     ],
-    ids=["hourly", "by hand", "overdue", "catching up", "no rule", "disabled", "not planned"],
+    ids=[
+        "hourly",
+        "by hand",
+        "overdue",
+        "catching up",
+        "no rule",
+        "no cron",
+        "no such zone",
+        "disabled",
+        "not planned",
+    ],
 )
 def test_one_that_waits_begins_with_its_time(
     columns: dict[str, Any], now: datetime, runs: list[datetime]

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
 
+from forge.core.errors import InvalidValue
 from forge.core.row import values_of
 from forge.core.schedule import Missed, Rule, following_tick, jittered, next_runs
 
@@ -64,7 +65,13 @@ class ScheduleRecord:
         """Foretell its next runs; none while it is disabled or nothing is planned."""
         if not self.enabled or self.next_run_at is None:
             return []
-        planned, tick = self.next_run_at, self.tick_at or self.next_run_at
+        try:
+            return self._foretold(self.next_run_at, now, count)
+        except InvalidValue:  # its rule cannot be read: the run that is planned will say so
+            return [self.next_run_at]
+
+    def _foretold(self, planned: datetime, now: datetime, count: int) -> list[datetime]:
+        tick = self.tick_at or planned
         if self.running_since is not None and planned <= self.running_since:
             # That is the time of the run that goes on, unless it was moved meanwhile.
             following = following_tick(self.rule, tick, self.running_since, now)
