@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -15,11 +16,12 @@ from forge import Config, DatabaseUnavailable, Forge
 from forge.store.database import Database
 from forge.store.embedded import Cluster
 from forge.store.migrate import migrate
+from tests.faults.apps.handlers import gated
 from tests.faults.apps.mixed import short
 from tests.faults.kit.checker import check
 from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History, Kind
-from tests.faults.kit.ledger import Ledger
+from tests.faults.kit.ledger import Gate, Ledger, until_started
 from tests.faults.kit.process import until, wait_until
 from tests.faults.kit.server import running_server
 
@@ -70,6 +72,31 @@ async def test_nothing_is_lost_when_the_database_is_killed(
 
     await _check_all_done(durable, durable_crew, history)
     assert all(worker.is_alive for worker in workers)
+
+
+async def test_nobody_is_taken_for_dead_after_an_outage(
+    durable: Cluster, durable_crew: Crew, history: History, gate: Gate
+) -> None:
+    """Fault 17: everybody's last heartbeat is old then, and all of them live."""
+    async with Forge(Config(), database_url=durable.url()) as app:
+        jobs = [await app.dispatch(gated, gate.input) for _ in range(3)]
+    workers = [await durable_crew.start(dead_after="2s", max_concurrent=1) for _ in jobs]
+    for job in jobs:
+        await until_started(history, job.id)
+
+    await asyncio.to_thread(durable.stop, "immediate")
+    stopped_at = time.monotonic()
+    await until(lambda: time.monotonic() > stopped_at + 4, 30, "it lasts longer than the patience")
+    await asyncio.to_thread(durable.start)
+
+    ledger = Ledger(await asyncpg.connect(durable.url()))
+    for worker in workers:
+        await ledger.until_beating(worker.id, 2)
+    gate.open()
+    for row in await ledger.until_final([job.id for job in jobs]):
+        assert (row["status"], row["lease"], row["crashes"]) == ("completed", 1, 0)
+    assert not any(worker.said("rescued") for worker in workers)
+    await ledger.connection.close()
 
 
 class _dispatching:  # noqa: N801
