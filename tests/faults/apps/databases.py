@@ -87,7 +87,8 @@ def by_sqlalchemy(ctx: JobContext, input: dict[str, Any]) -> int:
 async def in_its_transaction(ctx: JobContext, input: dict[str, Any]) -> int:
     with told(ctx):
         await until(open_for(ctx, input), PATIENCE, "the gate opens")
-        async with ctx.complete_in_transaction() as connection:
+        # Given here, and not returned: it is there as soon as the job is completed.
+        async with ctx.complete_in_transaction(os.getpid()) as connection:
             await connection.execute(_sql(ctx, input))
     return os.getpid()
 
