@@ -11,7 +11,7 @@ from benchmarks.limit import RoundTrip
 from benchmarks.reference_table import connected, sql
 from benchmarks.worker_process import drained, worker_process
 from forge import Config, Forge, JobContext, Worker
-from forge.config import DatabaseConfig
+from forge.config import DatabaseConfig, WorkerConfig
 
 INPUT = {"user_id": 42, "template": "welcome"}
 
@@ -97,11 +97,12 @@ async def latency(dsn: str, samples: int) -> RoundTrip:
     return RoundTrip(p50=cuts[49], p99=cuts[98])
 
 
-def app_on(dsn: str, *, pool_size: int = 10) -> Forge:
+def app_on(dsn: str, *, pool_size: int = 10, worker: WorkerConfig | None = None) -> Forge:
     """Return an app with the benchmark's jobs on this database."""
     from benchmarks.jobs_app import no_op
 
-    app = Forge(Config(database=DatabaseConfig(url=dsn, pool_size=pool_size)))
+    database = DatabaseConfig(url=dsn, pool_size=pool_size)
+    app = Forge(Config(database=database, worker=worker or WorkerConfig()))
     app.register(no_op)
     return app
 

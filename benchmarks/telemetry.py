@@ -1,138 +1,142 @@
 """What metrics and logs cost a worker: `python -m benchmarks.telemetry`.
 
-One worker process drains the same jobs with each setting in turn, several times, so that whatever
-else the machine does disturbs all of them alike. Beside the rate stands the processor time of the
-worker itself, which nobody else disturbs.
+One worker drains no-op jobs, and every fraction of a second it is listened to in another way: by
+nobody, by metrics, by log lines as text, as JSON. So whatever else the machine does disturbs all of
+them alike, and thousands of jobs of each kind stand side by side. Looking at the queue for its
+gauges, which metrics do every few seconds, is not part of it.
 """
 
-import argparse
 import asyncio
+import logging
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
-from statistics import median
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from itertools import cycle
+from time import perf_counter, process_time
+from typing import TextIO
 
-import psutil
+import click
+import uvloop
 
+from benchmarks.bound import judged
 from benchmarks.engine import INPUT, app_on
 from benchmarks.reference_table import connected, sql
 from benchmarks.server import ThrowawayServer
-from benchmarks.worker_process import ROOT, drained
-from forge.store.migrate import migrate
+from forge import Worker
+from forge.cli.log_output import set_up_logging
+from forge.config import WorkerConfig
+from forge.core.event import CompletionListener, Events
+from forge.core.job import Job
+from forge.telemetry.attempts import measure_attempts
+from forge.telemetry.lines import LineHandler
+from forge.telemetry.logs import log_events
+from forge.telemetry.metrics import WorkerMetrics
+from forge.worker.garbage import spare_the_collector
 
 
-class Setting(NamedTuple):
-    """What the worker tells while it works."""
+@dataclass
+class Way:
+    """A way to listen, how many jobs were run meanwhile, in what time, and of whose."""
 
     name: str
-    metrics_port: str
-    log_arguments: tuple[str, ...]
+    bound: str
+    listeners: list[CompletionListener] = field(default_factory=list)
+    jobs: int = 0
+    seconds: float = 0.0
+    processor_seconds: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        return self.jobs / self.seconds
+
+    @property
+    def microseconds(self) -> float:
+        return self.processor_seconds / self.jobs * 1e6
 
 
-class Cost(NamedTuple):
-    """A drain: jobs per second, and the worker's own processor time for each in microseconds."""
-
-    rate: float
-    microseconds: float
-
-
-QUIET = Setting("neither", "off", ("--log-level=off",))
-SETTINGS = (
-    QUIET,
-    Setting("metrics", "0", ("--log-level=off",)),
-    Setting("logs, text", "off", ("--log-level=info",)),
-    Setting("logs, JSON", "off", ("--log-level=info", "--log-format=json")),
-)
-# The jobs are due when the worker has long begun: its start is not what is measured.
-HEAD_START = 8.0
-SETTLED_BEFORE = 0.5
-FILLED_A_SECOND = 50_000
-# How much of the rate without must be left.
-WANTED = {"metrics": 0.95, "logs, text": 0.85, "logs, JSON": 0.85}
-
-
-async def main(jobs: int, rounds: int, slots: int, batch: int) -> int:
-    """Measure, print a table, and return 1 where something costs more than it may."""
-    costs: dict[Setting, list[Cost]] = {setting: [] for setting in SETTINGS}
-    async with ThrowawayServer() as dsn:
-        async with app_on(dsn) as app:
-            await migrate(await (await app.session()).database())
-        for _ in range(rounds):
-            for setting in SETTINGS:
-                costs[setting].append(await drain(dsn, setting, jobs, slots, batch))
-    return _report(costs)
+@click.command()
+@click.option("--jobs", default=1_000_000, show_default=True)
+@click.option("--turn", default=0.1, show_default=True, help="Seconds for which one way is kept.")
+@click.option("--slots", default=100, show_default=True)
+@click.option("--batch", default=1000, show_default=True)
+def main(jobs: int, turn: float, slots: int, batch: int) -> None:
+    """Measure, and judge each way to listen by what is left of the rate without."""
+    settings = WorkerConfig(max_concurrent=slots, batch_size=batch)
+    with ThrowawayServer() as dsn, open(os.devnull, "w") as nowhere:
+        quiet, *others = uvloop.run(_measure(dsn, jobs, turn, settings, nowhere))
+    click.echo(f"     {quiet.rate:,.0f} jobs/s, {quiet.microseconds:.2f} µs of processor time each")
+    held = True
+    for way in others:
+        # What a job takes longer by the worker's own clock, which nobody else's work moves.
+        added = way.microseconds - quiet.microseconds
+        by_processor = 1 / (1 + added * quiet.rate / 1e6)
+        told = f"{added:+.2f} µs a job"
+        held &= judged(f"{way.name}: rate, of the quiet one", way.rate / quiet.rate, way.bound)
+        held &= judged(f"{way.name}: the same by processor time", by_processor, way.bound, told)
+    sys.exit(0 if held else 1)
 
 
-async def drain(dsn: str, setting: Setting, jobs: int, slots: int, batch: int) -> Cost:
-    """Dispatch many no-op jobs, then let one worker process run them all."""
-    async with connected(dsn, 1) as (connection,), app_on(dsn) as app:
-        await connection.execute(sql("forge_empty"))
-        due = datetime.now(UTC) + timedelta(seconds=HEAD_START + jobs / FILLED_A_SECOND)
-        await app.dispatch_many("no_op", [INPUT] * jobs, scheduled_at=due)
+async def _measure(
+    dsn: str, jobs: int, turn: float, settings: WorkerConfig, nowhere: TextIO
+) -> list[Way]:
+    logging.getLogger("forge").setLevel(logging.CRITICAL + 1)
+    app = app_on(dsn, worker=settings)
+    async with connected(dsn, 1) as (connection,), app:
+        await app.migrate()
+        await app.dispatch_many("no_op", (INPUT for _ in range(jobs)))
         await connection.execute(sql("forge_vacuum"))
         await connection.execute(sql("checkpoint"))
-        async with _worker(dsn, setting, slots, batch) as pid:
-            await asyncio.sleep((due - datetime.now(UTC)).total_seconds() - SETTLED_BEFORE)
-            before = sum(psutil.Process(pid).cpu_times()[:2])
-            await drained(connection)
-            spent = sum(psutil.Process(pid).cpu_times()[:2]) - before
-        span = await connection.fetchrow(sql("forge_span"), "no_op")
-    return Cost(jobs / span["seconds"], spent / jobs * 1e6)
+        worker = Worker(app)
+        running = asyncio.create_task(worker.run())
+        await worker.started.wait()
+        spare_the_collector()
+        ways = _ways(worker, nowhere)
+        await _take_turns(app.events, ways, jobs, turn)
+        worker.drain()
+        await running
+    return ways
 
 
-@asynccontextmanager
-async def _worker(dsn: str, setting: Setting, slots: int, batch: int) -> AsyncIterator[int]:
-    command = ["-m", "forge.cli.main", "worker", "benchmarks.jobs_app:app", *setting.log_arguments]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *command,
-        cwd=ROOT,
-        env=os.environ
-        | {
-            "FORGE_DATABASE_URL": dsn,
-            "FORGE_WORKER_MAX_CONCURRENT": str(slots),
-            "FORGE_WORKER_BATCH_SIZE": str(batch),
-            "FORGE_WORKER_METRICS_PORT": setting.metrics_port,
-        },
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        yield process.pid
-    finally:
-        process.terminate()
-        await process.wait()
+def _ways(worker: Worker, nowhere: TextIO) -> list[Way]:
+    measured = Events()
+    measure_attempts(measured, WorkerMetrics(), worker.heart.clock)
+    return [
+        Way("nobody", ""),
+        Way("metrics", "≥ 0.95", measured.completion_listeners),
+        Way("log lines as text", "≥ 0.85", _logging("text", nowhere)),
+        Way("log lines as JSON", "≥ 0.85", _logging("json", nowhere)),
+    ]
 
 
-def _report(costs: dict[Setting, list[Cost]]) -> int:
-    quiet = costs[QUIET]
-    # What a job takes where nothing is told and nobody disturbs, of which the rest is a share.
-    undisturbed = 1e6 / max(cost.rate for cost in quiet)
-    least_quiet = min(cost.microseconds for cost in quiet)
-    code = 0
-    print(f"{'':12}{'jobs/s':>10}{'of quiet':>10}{'CPU µs/job':>12}{'by CPU':>10}{'wanted':>8}")
-    for setting, measured in costs.items():
-        # Of each round by itself: what disturbed one drain disturbed its neighbour, too.
-        rates = median(c.rate / q.rate for c, q in zip(measured, quiet, strict=True))
-        least = min(cost.microseconds for cost in measured)
-        by_cpu = undisturbed / (undisturbed + least - least_quiet)
-        wanted = WANTED.get(setting.name)
-        told = "" if wanted is None else f"{wanted:8.2f}"
-        best = max(cost.rate for cost in measured)
-        print(f"{setting.name:12}{best:10,.0f}{rates:10.3f}{least:12.1f}{by_cpu:10.3f}{told}")
-        if wanted is not None and min(rates, by_cpu) < wanted:
-            code = 1
-    return code
+def _logging(log_format: str, nowhere: TextIO) -> list[CompletionListener]:
+    """Set logging up as the command line does, and return who listens then."""
+    set_up_logging(log_format, "info")
+    (handler,) = logging.getLogger().handlers
+    assert isinstance(handler, LineHandler)
+    handler.stream = nowhere
+    events = Events()
+    log_events(events)
+    return events.completion_listeners
+
+
+async def _take_turns(events: Events, ways: list[Way], jobs: int, turn: float) -> None:
+    """Listen in each way in turn until the jobs are nearly all done: the last claims are small."""
+    done = 0
+
+    def count(job: Job, seconds: float, began: float | None) -> None:
+        nonlocal done
+        done += 1
+
+    for way in cycle(ways):
+        events.completion_listeners[:] = [count, *way.listeners]
+        before, began, spent = done, perf_counter(), process_time()
+        await asyncio.sleep(turn)
+        way.jobs += done - before
+        way.seconds += perf_counter() - began
+        way.processor_seconds += process_time() - spent
+        if done > 0.9 * jobs:
+            return
 
 
 if __name__ == "__main__":
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--jobs", type=int, default=200_000)
-    arguments.add_argument("--rounds", type=int, default=5)
-    arguments.add_argument("--slots", type=int, default=100)
-    arguments.add_argument("--batch", type=int, default=1000)
-    given = arguments.parse_args()
-    sys.exit(asyncio.run(main(given.jobs, given.rounds, given.slots, given.batch)))
+    main()
