@@ -2,14 +2,15 @@
 
 One worker drains no-op jobs, and every fraction of a second it is listened to in another way: by
 nobody, by metrics, by log lines as text, as JSON. So whatever else the machine does disturbs all of
-them alike, and thousands of jobs of each kind stand side by side. Looking at the queue for its
-gauges, which metrics do every few seconds, is not part of it.
+them alike, and thousands of jobs of each kind stand side by side. Metrics look at the queue, too,
+as often as they do in a worker.
 """
 
 import asyncio
 import logging
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import cycle
 from time import perf_counter, process_time
@@ -31,6 +32,7 @@ from forge.telemetry.attempts import measure_attempts
 from forge.telemetry.lines import LineHandler
 from forge.telemetry.logs import log_events
 from forge.telemetry.metrics import WorkerMetrics
+from forge.telemetry.queue import INTERVAL, QueueWatch
 from forge.worker.garbage import spare_the_collector
 
 
@@ -44,6 +46,17 @@ class Way:
     jobs: int = 0
     seconds: float = 0.0
     processor_seconds: float = 0.0
+    look: Callable[[], Awaitable[None]] | None = None
+    looks: int = 0
+
+    async def keep(self, seconds: float) -> None:
+        """Listen in this way for so long."""
+        kept = asyncio.sleep(seconds)
+        if self.look is not None and self.seconds > (self.looks + 0.5) * INTERVAL:
+            self.looks += 1
+            await asyncio.gather(kept, self.look())
+        else:
+            await kept
 
     @property
     def rate(self) -> float:
@@ -70,7 +83,9 @@ def main(jobs: int, turn: float, slots: int, batch: int) -> None:
         # What a job takes longer by the worker's own clock, which nobody else's work moves.
         added = way.microseconds - quiet.microseconds
         by_processor = 1 / (1 + added * quiet.rate / 1e6)
-        told = f"{added:+.2f} µs a job"
+        told = f"{added:+.2f} µs a job" + (
+            f", looks at the queue: {way.looks}" if way.looks else ""
+        )
         held &= judged(f"{way.name}: rate, of the quiet one", way.rate / quiet.rate, way.bound)
         held &= judged(f"{way.name}: the same by processor time", by_processor, way.bound, told)
     sys.exit(0 if held else 1)
@@ -90,19 +105,26 @@ async def _measure(
         running = asyncio.create_task(worker.run())
         await worker.started.wait()
         spare_the_collector()
-        ways = _ways(worker, nowhere)
+        ways = await _ways(worker, nowhere)
         await _take_turns(app.events, ways, jobs, turn)
         worker.drain()
         await running
     return ways
 
 
-def _ways(worker: Worker, nowhere: TextIO) -> list[Way]:
-    measured = Events()
-    measure_attempts(measured, WorkerMetrics(), worker.heart.clock)
+async def _ways(worker: Worker, nowhere: TextIO) -> list[Way]:
+    measured, metrics = Events(), WorkerMetrics()
+    measure_attempts(measured, metrics, worker.heart.clock)
+    database = await (await worker.app.session()).database()
+    watch = QueueWatch(metrics.queue, 6.0, metrics.job_queue_depth)
     return [
         Way("nobody", ""),
-        Way("metrics", "≥ 0.95", measured.completion_listeners),
+        Way(
+            "metrics",
+            "≥ 0.95",
+            measured.completion_listeners,
+            look=lambda: watch.refresh(database.run),
+        ),
         Way("log lines as text", "≥ 0.85", _logging("text", nowhere)),
         Way("log lines as JSON", "≥ 0.85", _logging("json", nowhere)),
     ]
@@ -130,7 +152,7 @@ async def _take_turns(events: Events, ways: list[Way], jobs: int, turn: float) -
     for way in cycle(ways):
         events.completion_listeners[:] = [count, *way.listeners]
         before, began, spent = done, perf_counter(), process_time()
-        await asyncio.sleep(turn)
+        await way.keep(turn)
         way.jobs += done - before
         way.seconds += perf_counter() - began
         way.processor_seconds += process_time() - spent
