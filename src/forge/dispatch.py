@@ -12,7 +12,7 @@ from forge.job_type import JobType
 from forge.lookout import EVERY, FIRST
 from forge.store import jobs
 from forge.store.borrowed import copy_on, run_on
-from forge.store.ids import new_id, new_id_texts, new_ids
+from forge.store.ids import new_id, new_id_bytes, new_ids
 from forge.store.jobs import Dispatched
 from forge.store.statement import Statement
 from forge.telemetry.trace_source import traced
@@ -25,7 +25,7 @@ class Bulk(NamedTuple):
     """Many jobs of one type: where each comes from, and what they share."""
 
     wish: Wish
-    records: Iterator[tuple[str, str]]
+    records: Iterator[tuple[bytes, str]]
 
 
 def one(kind: JobType, value: Any, options: Options) -> Statement[list[Dispatched]]:
@@ -74,7 +74,7 @@ def keyed_chunks(
 
 def bulk(kind: JobType, values: Iterable[Any], options: Options) -> Bulk:
     """Return many jobs without keys, ready to be copied."""
-    records = zip(new_id_texts(), _texts(kind, values), strict=False)  # the ids have no end
+    records = zip(new_id_bytes(), _texts(kind, values), strict=False)  # the ids have no end
     return Bulk(_wish(kind, options), records)
 
 

@@ -1,44 +1,61 @@
 """COPY: many jobs of one type at the speed of the disk, and constant memory."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
 
 from forge.core.wish import Wish
-from forge.store.statement import Statement, load
+from forge.store import binary
+from forge.store.statement import Statement, load, nothing
 
 BLOCK = 500
+UTF8 = "UTF8"
 
 
 class Copy(NamedTuple):
-    """What is copied into forge_jobs: which columns, and their text, some hundred rows a block.
+    """What is copied into forge_jobs: which columns, and their values, some hundred rows a block.
 
-    Text, because the codecs that somebody else's connection has for jsonb or uuid cannot touch it.
+    In PostgreSQL's binary format: the server reads it in nine tenths of the time of text, and the
+    codecs that somebody else's connection has for jsonb or uuid cannot touch it.
     """
 
     columns: tuple[str, ...]
     blocks: Iterator[bytes]
 
 
-def as_copy(wish: Wish, records: Iterable[tuple[str, str]]) -> Copy:
-    """Write jobs as COPY takes them; a delay has to be made a time before."""
+class Terms(NamedTuple):
+    """What COPY meets on a connection."""
+
+    is_refused: bool
+    encoding: str
+
+
+def as_copy(wish: Wish, records: Iterable[tuple[bytes, str]]) -> Copy:
+    """Write jobs as COPY takes them, in UTF-8; a delay has to be made a time before."""
     shared = {
         name: value
         for name, value in wish._asdict().items()
         if value is not None and _DEFAULTS.get(name) != value
     }
-    end = "".join(f"\t{_field(value)}" for value in shared.values()) + "\n"
-    return Copy(("id", "input", *shared), _blocks(records, end))
+    columns = ("id", "input", *shared)
+    end = b"".join(
+        binary.field(_WRITERS.get(name, str.encode)(value)) for name, value in shared.items()
+    )
+    return Copy(columns, _blocks(records, len(columns), end))
 
 
 def time_after(delay: timedelta) -> Statement[datetime]:
     return Statement(load("jobs/time_after"), (delay,), lambda found: found[0]["at"])
 
 
-def may_not_copy() -> Statement[bool]:
-    """Ask whether row security holds for whoever is connected: COPY is refused to them."""
-    return Statement(load("jobs/may_not_copy"), (), lambda found: bool(found[0]["active"]))
+def copy_terms() -> Statement[Terms]:
+    return Statement(load("jobs/copy_terms"), (), lambda found: Terms(**found[0]))
+
+
+def speak(encoding: str) -> Statement[None]:
+    """Have text sent in that encoding until the end of the transaction."""
+    return Statement(load("transaction/speak"), (encoding,), nothing)
 
 
 # COPY takes values, not expressions: these are left to the table's own defaults.
@@ -49,31 +66,29 @@ _DEFAULTS = {
     "payload_version": "1.0",
 }
 
+_WRITERS: dict[str, Callable[[Any], bytes]] = {
+    "priority": binary.int4,
+    "max_attempts": binary.int4,
+    "tenant_id": binary.int8,
+    "scheduled_at": binary.timestamptz,
+    "expires_at": binary.timestamptz,
+    "correlation_id": binary.uuid,
+    "retry_of": binary.uuid,
+    "parent_id": binary.uuid,
+    "auth": binary.jsonb,
+    "meta": binary.jsonb,
+    "tags": binary.texts,
+}
 
-def _blocks(records: Iterable[tuple[str, str]], end: str) -> Iterator[bytes]:
-    # JSON as it is stored has no end of line or tab of its own, only backslashes.
-    rows = iter(records)
+
+def _blocks(records: Iterable[tuple[bytes, str]], columns: int, end: bytes) -> Iterator[bytes]:
+    rows = ((id, input.encode()) for id, input in records)
+    begin, size = binary.begin_row(columns) + binary.UUID_SIZE, binary.size
+    yield binary.HEADER
     while block := [
-        f"{id}\t{input.replace(_BACKSLASH, _ESCAPED)}{end}" for id, input in islice(rows, BLOCK)
+        # As binary.jsonb would write it, without a call for each.
+        b"%b%b%b\1%b%b" % (begin, id, size(len(input) + 1), input, end)
+        for id, input in islice(rows, BLOCK)
     ]:
-        yield "".join(block).encode()
-
-
-_BACKSLASH, _ESCAPED = "\\", "\\\\"
-_SPECIAL = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-
-
-def _field(value: Any) -> str:
-    match value:
-        case datetime():
-            return value.isoformat()
-        case timedelta():
-            return f"{value // timedelta(microseconds=1)} microseconds"
-        case list():
-            return _array(value).translate(_SPECIAL)
-    return str(value).translate(_SPECIAL)
-
-
-def _array(texts: Sequence[str]) -> str:
-    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
-    return "{" + ",".join(f'"{text}"' for text in quoted) + "}"
+        yield b"".join(block)
+    yield binary.TRAILER

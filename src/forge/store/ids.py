@@ -24,10 +24,10 @@ def new_ids() -> Iterator[UUID]:
         yield UUID(number.to_bytes(16, "big"))
 
 
-def new_id_texts() -> Iterator[str]:
-    """Yield the same as text, for COPY."""
+def new_id_bytes() -> Iterator[bytes]:
+    """Yield the same as bytes, for COPY."""
     for number in count(_seed()):
-        yield f"{number:032x}"
+        yield number.to_bytes(16, "big")
 
 
 def _seed() -> int:

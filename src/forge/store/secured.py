@@ -29,7 +29,7 @@ def secured_text(sql: str) -> str | None:
 
 async def is_secured(connection: "asyncpg.Connection[Any]", timeout: float) -> bool:
     """Ask whether row security holds for whoever is connected."""
-    return bool(await connection.fetchval(load("jobs/may_not_copy"), timeout=timeout))
+    return bool(await connection.fetchval(load("jobs/copy_terms"), timeout=timeout))
 
 
 def as_secured(statement: Statement[Any]) -> Statement[Any]:

@@ -28,6 +28,8 @@ OPTIONS: dict[str, Any] = {
     "tags": ["a", 'b"c\\d', "e,f{}", "null"],
     "expires_at": datetime(2132, 1, 1, tzinfo=UTC),
     "parent_id": uuid4(),
+    "retry_of": uuid4(),
+    "payload_version": "2.1",
     "auth": {"actor": "ann", "odd": 'back\\slash "quote"\n\ttab'},
     "meta": {"é": [1, None, True]},
     # whatever it holds, it stays one value: a line of its own would be a job of its own
@@ -93,6 +95,31 @@ async def test_copied_jobs_arrive_as_they_were_given(
     await lent.commit()
 
     assert (made, await count(psql)) == (1201, 1201)
+    check_options(await app.get(await psql.fetchval("select max(id::text)::uuid from forge_jobs")))
+
+
+@pytest.mark.parametrize("tags", [[], ["one"]])
+async def test_few_tags_and_none_are_copied_alike(
+    lent: Lent, app: Forge, plain: JobDefinition[Any, Any], psql: Any, tags: list[str]
+) -> None:
+    await app.dispatch_many(plain, [{}], conn=lent.conn, tags=tags, tenant_id=-(2**63))
+    await lent.commit()
+
+    found = await psql.fetchrow("select tags, tenant_id, tags = $1 as same from forge_jobs", tags)
+    assert tuple(found) == (tags, -(2**63), True)
+
+
+async def test_a_connection_that_writes_latin_copies_what_latin_cannot_write(
+    database_url: str, app: Forge, plain: JobDefinition[Any, Any], psql: Any
+) -> None:
+    with psycopg.connect(database_url, client_encoding="LATIN1") as conn:
+        app.sync.dispatch_many(plain, [INPUT] * 3, conn=conn, scheduled_at=AT, **OPTIONS)
+        with pytest.raises(InvalidPayload):
+            app.sync.dispatch_many(plain, [INPUT, {"n": b"bytes"}], conn=conn)
+        encoding = conn.info.parameter_status("client_encoding")
+        assert conn.execute("select 'ä'").fetchone() == ("ä",)
+
+    assert (encoding, await count(psql)) == ("LATIN1", 3)
     check_options(await app.get(await psql.fetchval("select max(id::text)::uuid from forge_jobs")))
 
 

@@ -10,7 +10,7 @@ from forge.core.errors import ForgeError, InvalidValue
 from forge.core.wish import Wish
 from forge.store import jobs
 from forge.store.borrowed.kinds import borrow
-from forge.store.bulk import BLOCK, as_copy, may_not_copy, time_after
+from forge.store.bulk import BLOCK, UTF8, as_copy, copy_terms, speak, time_after
 from forge.store.notify import send
 from forge.store.statement import Statement, load, nothing
 
@@ -24,7 +24,7 @@ class Many(Protocol):
     def wish(self) -> Wish: ...
 
     @property
-    def records(self) -> Iterable[tuple[str, str]]: ...
+    def records(self) -> Iterable[tuple[bytes, str]]: ...
 
 
 async def run_on(conn: Any, statement: Statement[T]) -> T:
@@ -34,13 +34,25 @@ async def run_on(conn: Any, statement: Statement[T]) -> T:
 
 async def copy_on(conn: Any, many: Many) -> int:
     """Copy many jobs into the table in the transaction of a borrowed connection."""
-    wish = many.wish
-    if await run_on(conn, may_not_copy()):
+    wish, terms = many.wish, await run_on(conn, copy_terms())
+    if terms.is_refused:
         return await _insert_on(conn, many)
     if wish.delay is not None:
         at = await run_on(conn, time_after(wish.delay))
         wish = wish._replace(delay=None, scheduled_at=at)
-    return await borrow(conn).copy(as_copy(wish, many.records))
+    async with _speaking_utf8(conn, terms.encoding):
+        return await borrow(conn).copy(as_copy(wish, many.records))
+
+
+@asynccontextmanager
+async def _speaking_utf8(conn: Any, encoding: str) -> AsyncIterator[None]:
+    """Have a connection of another encoding take UTF-8; a failure is undone with what failed."""
+    if encoding == UTF8:
+        yield
+        return
+    await run_on(conn, speak(UTF8))
+    yield
+    await run_on(conn, speak(encoding))
 
 
 async def _insert_on(conn: Any, many: Many) -> int:
@@ -48,8 +60,8 @@ async def _insert_on(conn: Any, many: Many) -> int:
     records, count = iter(many.records), 0
     while block := list(islice(records, BLOCK)):
         new, inputs = zip(*block, strict=True)
-        made = await run_on(conn, jobs.dispatch([UUID(id) for id in new], list(inputs), many.wish))
-        count += len(made)
+        fresh = [UUID(bytes=id) for id in new]
+        count += len(await run_on(conn, jobs.dispatch(fresh, list(inputs), many.wish)))
     return count
 
 

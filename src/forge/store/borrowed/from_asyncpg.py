@@ -59,10 +59,8 @@ class FromAsyncpg:
 async def copy_blocks(
     conn: "asyncpg.Connection[Any]", columns: Sequence[str], blocks: AsyncIterator[bytes]
 ) -> int:
-    """Copy blocks of text into forge_jobs."""
-    status = await conn.copy_to_table(
-        "forge_jobs", source=blocks, columns=columns, format="text", encoding="UTF8"
-    )
+    """Copy blocks of rows into forge_jobs."""
+    status = await conn.copy_to_table("forge_jobs", source=blocks, columns=columns, format="binary")
     return int(status.split()[-1])
 
 

@@ -8,7 +8,7 @@ from forge.core.errors import DatabaseUnavailable, ForgeError, SchemaMissing
 from forge.store.bulk import Copy
 from forge.store.statement import Rows
 
-COPY = "copy forge_jobs ({columns}) from stdin with (format text, encoding 'UTF8')"
+COPY = "copy forge_jobs ({columns}) from stdin with (format binary)"
 _FAILED_TRANSACTION = "25P02"
 _UNDEFINED_TABLE = "42P01"
 
