@@ -824,11 +824,11 @@ CREATE TRIGGER forge_dead_letters_removed AFTER DELETE ON public.forge_dead_lett
 
 CREATE TRIGGER forge_dead_letters_review AFTER UPDATE OF status ON public.forge_dead_letters FOR EACH ROW WHEN ((((old.status)::text <> 'pending_review'::text) AND ((new.status)::text <> (old.status)::text))) EXECUTE FUNCTION public.forge_refuse_review();
 
-CREATE TRIGGER forge_jobs_begin AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN ((((new.status)::text <> 'pending'::text) OR (new.lease <> 0) OR (new.attempts <> 0) OR ((new.priority % 25) <> 0) OR (abs((new.priority - 50)) > 50) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
+CREATE TRIGGER forge_jobs_begin AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN ((((new.status)::text <> 'pending'::text) OR (new.lease <> 0) OR (new.attempts <> 0) OR (new.priority <> ALL ('{0,25,50,75,100}'::integer[])) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
 
 CREATE TRIGGER forge_jobs_lifecycle AFTER UPDATE OF status, lease, worker_id ON public.forge_jobs FOR EACH ROW WHEN (((((old.status)::text <> 'running'::text) OR ((new.status)::text <> 'completed'::text) OR (new.lease <> old.lease)) AND (((old.status)::text <> 'pending'::text) OR ((new.status)::text <> 'running'::text) OR (new.lease <> (old.lease + 1)) OR (new.worker_id IS NULL)) AND public.forge_forbids_move((old.status)::text, (new.status)::text, (new.lease - old.lease), new.worker_id, new.lease))) EXECUTE FUNCTION public.forge_refuse_job();
 
-CREATE TRIGGER forge_jobs_limits AFTER UPDATE OF priority, max_attempts ON public.forge_jobs FOR EACH ROW WHEN ((((new.priority % 25) <> 0) OR (abs((new.priority - 50)) > 50) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
+CREATE TRIGGER forge_jobs_limits AFTER UPDATE OF priority, max_attempts ON public.forge_jobs FOR EACH ROW WHEN (((new.priority <> ALL ('{0,25,50,75,100}'::integer[])) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
 
 CREATE TRIGGER forge_jobs_tell AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN (((new.queue)::text <> 'forge'::text)) EXECUTE FUNCTION public.forge_tell_of_job();
 

@@ -66,8 +66,8 @@ class Note(NamedTuple):
 def dispatch(new: Sequence[UUID], inputs: Sequence[str], wish: Wish) -> Statement[list[Dispatched]]:
     if len(new) == 1 and wish.is_plain:
         args = (new[0], inputs[0], *wish[:5], wish.delay)
-        return Statement(load("jobs/dispatch_one"), args, _all_new)
-    return Statement(load("jobs/dispatch"), (new, inputs, *wish), _all_new)
+        return Statement(load("jobs/dispatch_one"), args, _all_new(new))
+    return Statement(load("jobs/dispatch"), (new, inputs, *wish), _all_new(new))
 
 
 def dispatch_each(
@@ -88,7 +88,8 @@ def dispatch_each(
         )
         for id, text, wish in wanted
     ]
-    return Statement(load("jobs/dispatch_each"), columns(entries), _all_new)
+    new = [id for id, _, _ in wanted]
+    return Statement(load("jobs/dispatch_each"), columns(entries), _all_new(new))
 
 
 def fits_each(wish: Wish) -> bool:
@@ -276,8 +277,8 @@ def _lanes(found: Rows) -> list[Lane]:
     return [Lane(**row) for row in found]
 
 
-def _all_new(found: Rows) -> list[Dispatched]:
-    return [Dispatched(row["id"], True) for row in found]
+def _all_new(new: Sequence[UUID]) -> Callable[[Rows], list[Dispatched]]:
+    return lambda _: [Dispatched(id, True) for id in new]
 
 
 def _dispatched(found: Rows) -> list[Dispatched]:

@@ -12,5 +12,4 @@ from unnest($1::uuid[], $2::text[], $3::text[], $4::integer[], $5::integer[], $6
             $8::timestamptz[], $9::interval[], $10::bigint[], $11::text[], $12::uuid[], $13::text[],
             $14::timestamptz[], $15::text[])
     as wish (id, input, job_type, priority, max_attempts, queue, worker_capability, scheduled_at, delay,
-             tenant_id, category, correlation_id, auth, expires_at, traceparent)
-returning id;
+             tenant_id, category, correlation_id, auth, expires_at, traceparent);

@@ -147,12 +147,12 @@ $$;
 create trigger forge_jobs_begin
     after insert on forge_jobs
     for each row when (new.status <> 'pending' or new.lease <> 0 or new.attempts <> 0
-                       or new.priority % 25 <> 0 or abs(new.priority - 50) > 50 or new.max_attempts < 1)
+                       or new.priority <> all ('{0, 25, 50, 75, 100}') or new.max_attempts < 1)
     execute function forge_refuse_job();
 
 create trigger forge_jobs_limits
     after update of priority, max_attempts on forge_jobs
-    for each row when (new.priority % 25 <> 0 or abs(new.priority - 50) > 50 or new.max_attempts < 1)
+    for each row when (new.priority <> all ('{0, 25, 50, 75, 100}') or new.max_attempts < 1)
     execute function forge_refuse_job();
 
 -- What a WHEN costs is its length, for it is prepared anew for each statement, and the columns it
