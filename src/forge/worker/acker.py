@@ -20,8 +20,6 @@ from forge.worker.insist import insist
 Make = Callable[[list[Any]], Statement[list[UUID]]]
 # One statement's worth: larger ones hold locks longer and gain nothing.
 MOST_AT_ONCE = 1000
-# From here on a write is work for the processor rather than a wait for the disk.
-LARGE_BATCH = 100
 
 
 class Acker:
@@ -95,7 +93,7 @@ class Acker:
 
     async def _fly(self) -> None:
         """Send completions on their way as soon as there is a link for them."""
-        if not self._idle or (self._flights and len(self._completions) >= LARGE_BATCH):
+        if not self._idle:
             await asyncio.wait(self._flights, return_when=asyncio.FIRST_COMPLETED)
             return
         done, self._completions = _split(self._completions)

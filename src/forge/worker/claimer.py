@@ -31,8 +31,6 @@ from forge.worker.serving import serves
 # and as running: by the time the answer is here, slots are free.
 IN_NO_TIME = 0.005
 MOST_LANES_KNOWN = 10_000
-# From here on a claim is work for the processor rather than a wait for the disk.
-LARGE_BATCH = 100
 OLDEST_FIRST = attrgetter("due", "id")
 
 
@@ -57,7 +55,6 @@ class Claimer:
     ) -> None:
         # More than one, so that a claim may be on its way while the disk still writes another.
         self._links = deque(links)
-        self._depth = len(links) if batch_size < LARGE_BATCH else 1
         self._worker = worker
         self._runner = runner
         self._acker = acker
@@ -128,7 +125,7 @@ class Claimer:
             except ForgeError as error:
                 taken, failure = [], error
                 self._claims.lost_any = True
-            while len(coming) < self._depth and not failure:
+            while len(coming) < len(self._links) and not failure:
                 if (following := self._ask_ahead(len(taken))) is None:
                     break
                 coming.append(self._send(following))
