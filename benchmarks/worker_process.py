@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 
@@ -23,7 +24,10 @@ async def worker_process(
     app: str = "benchmarks.jobs_app:app",
     ends_with: int = 0,
 ) -> AsyncIterator[int]:
-    """Run a worker for the time of the block, which is given its process id."""
+    """Run a worker for the time of the block, which is given its process id.
+
+    A worker that ends otherwise than it should ends the block, too: nobody would do its work.
+    """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -41,13 +45,26 @@ async def worker_process(
         },
         stdout=asyncio.subprocess.DEVNULL,
     )
+    measuring = asyncio.current_task()
+    assert measuring is not None
+    ending = asyncio.create_task(process.wait())
+
+    def ended(_: Any) -> None:
+        if process.returncode != ends_with:
+            measuring.cancel()
+
+    ending.add_done_callback(ended)
     try:
         yield process.pid
     finally:
+        ending.remove_done_callback(ended)
         if process.returncode is None:
             process.terminate()
-        if await process.wait() != ends_with:
-            raise RuntimeError(f"the worker ended with code {process.returncode}")
+        if await ending != ends_with:
+            raise RuntimeError(
+                f"the worker ended with code {process.returncode}, so the figure is void; run "
+                f"`forge worker {app}` to see why"
+            )
 
 
 async def drained(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
