@@ -5,10 +5,11 @@ import sys
 import traceback
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from forge.core.errors import DatabaseUnavailable, InvalidValue
 from forge.core.outcome import Failure
+from forge.core.retry import ErrorClass
 from forge.core.signals import ClassifiedError
 from forge.places import place_of
 from forge.store.link import PASSING
@@ -17,7 +18,7 @@ from forge.store.loss import is_loss
 if TYPE_CHECKING:
     import httpx
 
-ERROR_CLASSES = ("transient", "retryable", "rate_limited", "non_retryable")
+ERROR_CLASSES = get_args(ErrorClass)
 LONGEST_TRACE = 100_000
 
 
