@@ -71,7 +71,8 @@ def _by_path(kind: TypeDefaults, plain: Any) -> str:
         found = found.get(step) if isinstance(found, dict) else None
     if found is None or isinstance(found, dict | list):
         raise InvalidValue(
-            f"{kind.name} needs {path} for its idempotency key, and the input has no value there"
+            f"{kind.name} needs {path} for its idempotency key, and the input has no value there; "
+            "give it one, or pass idempotency_key"
         )
     return _written(found)
 
