@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from forge.core.event import AttemptEnded, AttemptRefused, Event, JobsRescued, WorkerNotice
-from forge.store import jobs, messages
+from forge.store import jobs, messages, workers
 from forge.store.statement import Rows, Statement
 from forge.worker.acker import Acker
 from tests.faults.apps.telling import history, say
 
 
 def record_answers() -> None:
-    """Write each claim and each accepted end of an attempt into the history."""
+    """Write each claim, each accepted end of an attempt and each long silence into the history."""
     worker, told = str(os.getpid()), history()
     complete, settle, reconcile = jobs.complete, jobs.settle, jobs.reconcile
 
@@ -53,7 +54,21 @@ def record_answers() -> None:
                 told.accepted(ack.id, ack.lease, worker, getattr(ack, "status", "completed"))
         return found
 
+    beat, heard_at = workers.beat, time.monotonic()
+
+    def beating(*args: Any, dead_after: float, **options: Any) -> Statement[Any]:
+        sent_at = time.monotonic()
+
+        def write(_: Any) -> None:
+            nonlocal heard_at
+            if time.monotonic() - heard_at >= dead_after:
+                told.heard_again(worker, heard_at)
+            heard_at = sent_at
+
+        return _watched(beat(*args, dead_after=dead_after, **options), write)
+
     Acker._written_before = known  # type: ignore[method-assign]
+    workers.beat = beating
     jobs.claim = claimed(jobs.claim)
     messages.claim = claimed(messages.claim)
     jobs.reconcile = reconciled

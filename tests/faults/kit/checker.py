@@ -73,7 +73,10 @@ class Verdict:
 
 def check(events: Iterable[Event], rows: Iterable[Row], halts: Sequence[Halt] = ()) -> Verdict:
     """Count what was lost, run twice, revived or accepted from a dead attempt."""
-    tales = _tales(events, rows, halts)
+    events = list(events)
+    silences = [event for event in events if event.kind == Kind.HEARD_AGAIN]
+    of_jobs = [event for event in events if event.kind != Kind.HEARD_AGAIN]
+    tales = _tales(of_jobs, rows, halts, silences)
 
     def those(judge: str) -> tuple[str, ...]:
         return tuple(job for job, tale in tales.items() if getattr(tale, judge)())
@@ -84,7 +87,13 @@ def check(events: Iterable[Event], rows: Iterable[Row], halts: Sequence[Halt] = 
 class Tale:
     """Everything that is known about one job."""
 
-    def __init__(self, events: Sequence[Event], row: Row | None, halts: Sequence[Halt]) -> None:
+    def __init__(
+        self,
+        events: Sequence[Event],
+        row: Row | None,
+        halts: Sequence[Halt],
+        silences: Sequence[Event],
+    ) -> None:
         of_kind: Mapping[Kind, list[Event]] = defaultdict(list)
         for event in events:
             of_kind[event.kind].append(event)
@@ -97,6 +106,7 @@ class Tale:
         self._finished_at = {event.lease: event.monotonic for event in of_kind[Kind.FINISHED]}
         self._claimed_at = {event.lease: event.monotonic for event in self._claims}
         self._halts = halts
+        self._silences = silences
 
     def lost(self) -> bool:
         if not self._acknowledged:
@@ -149,7 +159,9 @@ class Tale:
         # By lease: who slept through its own rescue may start what another has long finished.
         starts = sorted(self._starts, key=lambda start: start.lease)
         return any(
-            not self._given_back(before) and self._halted_at(before) > after.monotonic
+            not self._given_back(before)
+            and self._halted_at(before) > after.monotonic
+            and not self._silent_since_a_halt(before)
             for before, after in pairwise(starts)
         )
 
@@ -172,6 +184,16 @@ class Tale:
         since = min(start.monotonic, self._claimed_at.get(start.lease, inf))
         return min((moment for moment in halts if moment >= since), default=inf)
 
+    def _silent_since_a_halt(self, start: Event) -> bool:
+        # Its worker stood still, and ran what it had claimed before it was heard again.
+        claimed_at = min(start.monotonic, self._claimed_at.get(start.lease, inf))
+        return any(
+            silence.pid == halt.pid == start.pid
+            and silence.since <= halt.monotonic <= claimed_at <= silence.monotonic
+            for silence in self._silences
+            for halt in self._halts
+        )
+
     def _replaced_before_it_started(self, start: Event) -> bool:
         return any(
             later.lease > start.lease and later.monotonic < start.monotonic
@@ -184,9 +206,11 @@ class Tale:
         )
 
 
-def _tales(events: Iterable[Event], rows: Iterable[Row], halts: Sequence[Halt]) -> dict[str, Tale]:
+def _tales(
+    events: Iterable[Event], rows: Iterable[Row], halts: Sequence[Halt], silences: Sequence[Event]
+) -> dict[str, Tale]:
     by_job: dict[str, list[Event]] = defaultdict(list)
     for event in sorted(events, key=lambda event: event.monotonic):
         by_job[event.job].append(event)
     row_of = {row.job: row for row in rows}
-    return {job: Tale(told, row_of.get(job), halts) for job, told in by_job.items()}
+    return {job: Tale(told, row_of.get(job), halts, silences) for job, told in by_job.items()}

@@ -21,6 +21,8 @@ class Kind(StrEnum):
     STARTED = "started"
     FINISHED = "finished"
     ACCEPTED = "accepted"
+    # Of no job: a worker is heard again after it was silent for so long that it counted as dead.
+    HEARD_AGAIN = "heard again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Event:
     pid: int = 0
     monotonic: float = 0.0
     wall: float = 0.0
+    # Of a worker that is heard again: when it had been heard before.
+    since: float = 0.0
 
 
 class History:
@@ -64,6 +68,9 @@ class History:
     def accepted(self, job: object, lease: int, worker: str, status: str) -> None:
         self._record(Kind.ACCEPTED, job, lease, worker, status)
 
+    def heard_again(self, worker: str, since: float) -> None:
+        self._record(Kind.HEARD_AGAIN, "", worker=worker, since=since)
+
     def events(self) -> list[Event]:
         """All events so far, in the order of their monotonic time."""
         if not self.path.exists():
@@ -72,7 +79,13 @@ class History:
         return sorted((_event(line) for line in lines), key=lambda event: event.monotonic)
 
     def _record(
-        self, kind: Kind, job: object, lease: int = 0, worker: str = "", status: str = ""
+        self,
+        kind: Kind,
+        job: object,
+        lease: int = 0,
+        worker: str = "",
+        status: str = "",
+        since: float = 0.0,
     ) -> None:
         event = Event(
             kind=kind,
@@ -83,6 +96,7 @@ class History:
             pid=self._pid or os.getpid(),
             monotonic=time.monotonic(),
             wall=time.time(),
+            since=since,
         )
         _append(self.path, json.dumps(asdict(event)) + "\n")
 

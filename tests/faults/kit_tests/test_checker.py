@@ -39,6 +39,11 @@ class Tape:
         self.halts.append(Halt(100 + lease, self.now))
         return self
 
+    def heard_again(self, lease: int, since: float) -> Tape:
+        event = Event(Kind.HEARD_AGAIN, "", pid=100 + lease, monotonic=self.now, since=since)
+        self.events.append(event)
+        return self
+
     def judged(self, status: str | None = "completed", lease: int = 1) -> Verdict:
         rows = [] if status is None else [Row("job", status, lease)]
         return check(self.events, rows, self.halts)
@@ -139,6 +144,28 @@ def test_a_halt_before_the_attempt_excuses_nothing() -> None:
     verdict = tape.judged(lease=2)
 
     assert verdict.faults == {"overlapping": ("job",), "unexplained": ("job",)}
+
+
+def test_who_was_not_heard_of_since_a_halt_may_be_taken_for_dead() -> None:
+    """As one that goes on just in time, and whose first heartbeat is lost."""
+    tape = Tape().dispatched().halted(1).started(1).finished(1).started(2).finished(2).accepted(2)
+
+    assert tape.heard_again(1, since=1).judged(lease=2).faults == {}
+
+
+def test_silence_without_a_halt_excuses_nothing() -> None:
+    tape = Tape().dispatched().started(1).finished(1).started(2).finished(2).accepted(2)
+
+    verdict = tape.heard_again(1, since=1).judged(lease=2)
+
+    assert verdict.faults == {"unexplained": ("job",)}
+
+
+def test_silence_that_was_over_before_the_attempt_excuses_nothing() -> None:
+    tape = Tape().dispatched().halted(1).heard_again(1, since=1)
+    tape.started(1).finished(1).started(2).finished(2).accepted(2)
+
+    assert tape.judged(lease=2).faults == {"unexplained": ("job",)}
 
 
 def test_a_halt_after_the_second_start_excuses_nothing() -> None:
