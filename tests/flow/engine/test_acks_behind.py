@@ -51,6 +51,29 @@ async def test_a_worker_whose_acks_wait_claims_no_more_until_they_are_written(
     assert sorted(begun) == list(range(JOBS))
 
 
+async def test_many_completions_do_not_wait_for_many_that_are_being_written(
+    make_app: MakeApp, work: Work, psql: Any, database_url: str
+) -> None:
+    app = make_app(max_concurrent=300, batch_size=300)
+    gates = [asyncio.Event(), asyncio.Event()]
+
+    @app.job
+    async def wait(ctx: JobContext, input: dict) -> None:
+        await gates[input["gate"]].wait()
+
+    await app.dispatch_many(wait, [{"gate": n % 2} for n in range(300)])
+    worker = await work(app)
+    await until(lambda: len(worker.runner.running) == 300, 10, "all run")
+    locker = await asyncpg.connect(database_url)
+    async with locker.transaction():
+        await locker.execute("select from forge_jobs for update")
+        for written, gate in enumerate(gates, 1):
+            gate.set()
+            await until(lambda n=written: _waiting(psql, n), 10, "another write is on its way")
+    await locker.close()
+    await until(lambda: _all_completed(psql), 20, "all are done")
+
+
 @pytest.mark.usefixtures("refusing")
 async def test_an_output_that_the_database_refuses_does_not_hold_up_its_neighbours(
     make_app: MakeApp, work: Work, psql: Any
