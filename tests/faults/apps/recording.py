@@ -61,8 +61,8 @@ def record_answers() -> None:
 
         def write(_: Any) -> None:
             nonlocal heard_at
-            if time.monotonic() - heard_at >= dead_after:
-                told.heard_again(worker, heard_at)
+            if time.monotonic() >= heard_at + dead_after:
+                told.heard_again(worker, heard_at, heard_at + dead_after)
             heard_at = sent_at
 
         return _watched(beat(*args, dead_after=dead_after, **options), write)

@@ -161,7 +161,7 @@ class Tale:
         return any(
             not self._given_back(before)
             and self._halted_at(before) > after.monotonic
-            and not self._silent_since_a_halt(before)
+            and not self._silent_since_a_halt(before, after)
             for before, after in pairwise(starts)
         )
 
@@ -184,12 +184,14 @@ class Tale:
         since = min(start.monotonic, self._claimed_at.get(start.lease, inf))
         return min((moment for moment in halts if moment >= since), default=inf)
 
-    def _silent_since_a_halt(self, start: Event) -> bool:
-        # Its worker stood still, and ran what it had claimed before it was heard again.
+    def _silent_since_a_halt(self, start: Event, next_start: Event) -> bool:
+        # Its worker stood still, ran what it had claimed before it was heard again, and nobody
+        # else began before it counted as dead.
         claimed_at = min(start.monotonic, self._claimed_at.get(start.lease, inf))
         return any(
             silence.pid == halt.pid == start.pid
             and silence.since <= halt.monotonic <= claimed_at <= silence.monotonic
+            and silence.dead_at <= next_start.monotonic
             for silence in self._silences
             for halt in self._halts
         )

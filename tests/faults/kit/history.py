@@ -38,8 +38,9 @@ class Event:
     pid: int = 0
     monotonic: float = 0.0
     wall: float = 0.0
-    # Of a worker that is heard again: when it had been heard before.
+    # Of a worker that is heard again: when it had been heard before, and from when on it was dead.
     since: float = 0.0
+    dead_at: float = 0.0
 
 
 class History:
@@ -68,8 +69,8 @@ class History:
     def accepted(self, job: object, lease: int, worker: str, status: str) -> None:
         self._record(Kind.ACCEPTED, job, lease, worker, status)
 
-    def heard_again(self, worker: str, since: float) -> None:
-        self._record(Kind.HEARD_AGAIN, "", worker=worker, since=since)
+    def heard_again(self, worker: str, since: float, dead_at: float) -> None:
+        self._record(Kind.HEARD_AGAIN, "", worker=worker, since=since, dead_at=dead_at)
 
     def events(self) -> list[Event]:
         """All events so far, in the order of their monotonic time."""
@@ -86,6 +87,7 @@ class History:
         worker: str = "",
         status: str = "",
         since: float = 0.0,
+        dead_at: float = 0.0,
     ) -> None:
         event = Event(
             kind=kind,
@@ -97,6 +99,7 @@ class History:
             monotonic=time.monotonic(),
             wall=time.time(),
             since=since,
+            dead_at=dead_at,
         )
         _append(self.path, json.dumps(asdict(event)) + "\n")
 

@@ -39,8 +39,10 @@ class Tape:
         self.halts.append(Halt(100 + lease, self.now))
         return self
 
-    def heard_again(self, lease: int, since: float) -> Tape:
-        event = Event(Kind.HEARD_AGAIN, "", pid=100 + lease, monotonic=self.now, since=since)
+    def heard_again(self, lease: int, since: float, dead_at: float = 0.0) -> Tape:
+        event = Event(
+            Kind.HEARD_AGAIN, "", pid=100 + lease, monotonic=self.now, since=since, dead_at=dead_at
+        )
         self.events.append(event)
         return self
 
@@ -151,6 +153,15 @@ def test_who_was_not_heard_of_since_a_halt_may_be_taken_for_dead() -> None:
     tape = Tape().dispatched().halted(1).started(1).finished(1).started(2).finished(2).accepted(2)
 
     assert tape.heard_again(1, since=1).judged(lease=2).faults == {}
+
+
+def test_who_counts_as_dead_only_later_may_not_be_taken_for_dead() -> None:
+    tape = Tape().dispatched().halted(1).started(1).finished(1).started(2).finished(2)
+    too_late = tape.now
+
+    verdict = tape.accepted(2).heard_again(1, since=1, dead_at=too_late).judged(lease=2)
+
+    assert verdict.faults == {"unexplained": ("job",)}
 
 
 def test_silence_without_a_halt_excuses_nothing() -> None:
