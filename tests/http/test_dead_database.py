@@ -1,5 +1,6 @@
 """A dead database is said so, with when to come again; the server comes back by itself."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -7,8 +8,10 @@ import httpx
 import pytest
 
 from forge import Forge
+from forge.http import canaries
 from tests.faults.kit.process import until
 from tests.faults.kit.proxy import Mode, Proxy
+from tests.flow.engine.conftest import Work
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 
 
@@ -82,6 +85,35 @@ async def test_a_silent_database_does_not_hold_up_whoever_asks_for_health(
     # httpx itself would give up after 30 s: the answer comes while the database is silent.
     assert is_unavailable(await client.get("/readyz"))
     assert (await client.get("/livez")).status_code == 200
+    network.mode = Mode.RESET
+
+
+@pytest.mark.parametrize("mode", [Mode.DROP, Mode.RESET])
+async def test_deep_readiness_names_the_database_that_went_away_during_the_check(
+    app: Forge,
+    client: httpx.AsyncClient,
+    network: Proxy,
+    work: Work,
+    psql: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: Mode,
+) -> None:
+    monkeypatch.setattr(canaries, "PATIENCE", 0.5)
+    worker = await work(app)
+    worker.claimer.stop()
+    asked = asyncio.create_task(client.get("/readyz?deep=1"))
+
+    async def has_a_canary() -> bool:
+        return bool(await psql.fetchval("select count(*) from forge_jobs") == 1)
+
+    await until(has_a_canary, 10, "the canary is dispatched")
+
+    network.mode = mode
+
+    answer = await asked
+    assert is_unavailable(answer)
+    assert "the database does not answer" in answer.json()["detail"]
+    assert "worker" not in answer.json()["detail"]
     network.mode = Mode.RESET
 
 

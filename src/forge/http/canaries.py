@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, Field
 
 from forge.core.crew import crew_name
-from forge.core.errors import ForgeError, ResultTimeout
+from forge.core.errors import DatabaseUnavailable, ForgeError, ResultTimeout
 from forge.requests import canary_for
-from forge.store import standing
+from forge.store import ledger, standing
 from forge.store.standing import Crew
 from forge.telemetry.instruments import Labels
 from forge.telemetry.metrics import ApiMetrics
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PATIENCE = 3.0
 FRESH = 10.0
 ROUND = 30.0
+# How long the database may take to answer.
+DATABASE_PATIENCE = 2.0
 
 
 class CrewOut(BaseModel):
@@ -88,11 +90,15 @@ class Canaries:
         try:
             await self._app.handle(seen.waiting).result(PATIENCE)
         except ResultTimeout:
+            # A wait survives a lost database, so that the workers are not to blame yet.
+            await require_database(self._app)
             # It stays in the queue and is asked about again: those of a silent crew do not pile up.
             state: Literal["busy", "silent"] = "busy" if crew.running >= crew.slots else "silent"
             return CrewOut(crew=name, workers=crew.workers, state=state, latency_seconds=None)
+        except DatabaseUnavailable:
+            raise
         except ForgeError:
-            seen.over, seen.waiting = [], None  # somebody removed it
+            seen.over, seen.waiting = [], None  # the canary was deleted
             return CrewOut(crew=name, workers=crew.workers, state="silent", latency_seconds=None)
         seen.consumed()
         return CrewOut(
@@ -106,6 +112,15 @@ class Canaries:
     def _latencies(self) -> dict[Labels, float]:
         found = {(name,): seen.latency for name, seen in self._crews.items()}
         return {labels: latency for labels, latency in found.items() if latency is not None}
+
+
+async def require_database(app: "Forge") -> None:
+    """Raise unless the database answers soon and has this version's tables."""
+    try:
+        async with asyncio.timeout(DATABASE_PATIENCE):
+            await (await (await app.session()).database()).run(ledger.check())
+    except TimeoutError:
+        raise DatabaseUnavailable(f"no answer within {DATABASE_PATIENCE:g} s") from None
 
 
 class _Seen:
