@@ -12,12 +12,14 @@ from forge.core.shown import shown_job
 from forge.http.access import Caller
 from forge.http.shapes import JobOut
 from forge.store import listing
-from forge.store.listing import Used, Wanted
+from forge.store.listing import UNUSED, Used, Wanted
 from forge.store.statement import Rows, Statement
 
 Look = Callable[[Wanted, int, Used], Statement[Rows]]
-# So many rows at most are asked for at once where some were not shown.
+# Rows per statement, once the first statement did not fill the page.
 MOST_AT_ONCE = 1000
+# Rows that one page of a search redacts and compares with the text.
+MOST_SEARCHED = 2000
 
 
 class Gathered(NamedTuple):
@@ -33,12 +35,13 @@ async def gather(
 ) -> Gathered:
     """Look until there are enough jobs, until the window or the time is over, or to the end.
 
-    The database finds a text in all that is stored, a secret too. A job that holds it only where
-    it is redacted is passed over as if it did not, or a secret could be guessed letter by letter.
+    The database never gets the text: it would search stored secrets too, and how long it took or
+    how many rows it returned would give them away. Redacted rows are compared instead.
     """
     jobs: list[JobOut] = []
-    size = 0
-    ask, used, began = limit + 1, Used(), time.monotonic()
+    ask = limit + 1 if text is None else min(limit + 1, MOST_SEARCHED)
+    used, began = UNUSED, time.monotonic()
+    searched = size = 0
     while True:
         found = await caller.run(look(wanted, ask, used))
         allowed = await allowances(caller.app, (row["job_type"] for row in found))
@@ -48,26 +51,26 @@ async def gather(
                 return Gathered(jobs, jobs[-1].id)
             if job is not None:
                 jobs.append(job)
-                size += row["size"]
+            searched += row["matches"]
+            size += row["size"]
             if row["is_stop"] or size > listing.MOST_BYTES:
-                return Gathered(jobs, row["id"], row["is_stop"])
+                return Gathered(jobs, row["id"], row["is_stop"] or text is not None)
         if len(found) < ask and not (found and found[-1]["is_full"]):
             return Gathered(jobs, None)
-        # Some were not shown.
+        seconds = time.monotonic() - began
+        if searched >= MOST_SEARCHED or seconds > listing.SECONDS:
+            return Gathered(jobs, found[-1]["id"], stopped_early=True)
         wanted = wanted._replace(before=found[-1]["id"])
-        used = Used(used.rows + found[-1]["place"], time.monotonic() - began)
-        ask = min(ask * 2, MOST_AT_ONCE)
+        used = Used(used.rows + found[-1]["place"], seconds)
+        ask = min(ask * 2, MOST_AT_ONCE, MOST_SEARCHED - searched)
 
 
 def _shown(row: Mapping[str, Any], allowed: Sequence[str], text: str | None) -> JobOut | None:
-    """Return a job as it is shown; None where what was found in it is not."""
-    job = JobRecord.from_row(row)
-    shown = shown_job(job, allowed)
-    if text is not None and shown is not job and not _holds(shown, text):
-        return None
-    return JobOut.of(shown)
+    """Return a job as it is shown; None where the text is not in what is shown."""
+    job = shown_job(JobRecord.from_row(row), allowed)
+    return JobOut.of(job) if text is None or _holds(job, text) else None
 
 
 def _holds(job: JobRecord, text: str) -> bool:
-    told = (json.dumps(job.input, ensure_ascii=False), job.last_error, job.progress_message)
-    return any(part is not None and text.casefold() in part.casefold() for part in told)
+    shown = (json.dumps(job.input, ensure_ascii=False), job.last_error, job.progress_message)
+    return any(part is not None and text.casefold() in part.casefold() for part in shown)

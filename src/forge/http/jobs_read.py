@@ -51,7 +51,8 @@ async def list_jobs(
     """List jobs, the newest first.
 
     A page looks at a bounded number of rows: where few of them match, it may end before `limit`
-    with `stopped_early`, and `next_cursor` goes on from there.
+    with `stopped_early`, and `next_cursor` goes on from there. With `q` it compares at most 2,000
+    jobs.
     """
     asked = Asked(status, state, type, queue, priority, since, until, q, cursor)
     return await find_page(caller, asked, limit)

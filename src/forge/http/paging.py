@@ -1,6 +1,5 @@
 """Finding a page of jobs: where to look for them, and where the next page goes on."""
 
-import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
@@ -99,7 +98,6 @@ def wanted_by(asked: Asked) -> Wanted:
         priority=None if asked.priority is None else _priority(asked.priority),
         since=asked.since,
         until=asked.until,
-        pattern=None if asked.q is None else _containing(asked.q),
         category=asked.category,
         correlation_id=asked.correlation_id,
     )
@@ -122,7 +120,6 @@ def read_cursor(text: str) -> UUID:
     return place
 
 
-_SPECIAL = re.compile(r"[\\%_]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -130,11 +127,6 @@ def _id_at(moment: datetime, skew: timedelta) -> UUID:
     """Return the first id that can have been made at a moment."""
     milliseconds = (moment - _EPOCH + skew) // timedelta(milliseconds=1)
     return UUID(int=min(max(milliseconds, 0), 2**48 - 1) << 80)
-
-
-def _containing(text: str) -> str:
-    """Return the pattern of texts that contain this one, letter by letter."""
-    return "%" + _SPECIAL.sub(r"\\\g<0>", text) + "%"
 
 
 def _priority(text: str) -> int:

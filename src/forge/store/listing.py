@@ -25,7 +25,6 @@ class Wanted(NamedTuple):
     priority: int | None = None
     since: datetime | None = None
     until: datetime | None = None
-    pattern: str | None = None
     category: str | None = None
     correlation_id: UUID | None = None
 

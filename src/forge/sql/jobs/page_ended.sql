@@ -1,8 +1,8 @@
 -- Jobs that ended otherwise than well, the newest first, among so many rows of each status.
 -- $1 before which id, $2 from which id on, $3 statuses, $4 type, $5 queue, $6 priority, $7 since,
--- $8 until, $9 a pattern for input, error and progress, $10 category, $11 correlation id,
--- $12 how many rows to look at, $13 how many to return, $14 bytes of JSON after which to stop,
--- $15 seconds after which to stop. Null means any.
+-- $8 until, $9 category, $10 correlation id,
+-- $11 how many rows to look at, $12 how many to return, $13 bytes of JSON after which to stop,
+-- $14 seconds after which to stop. Null means any.
 -- The row at which the look around ended is returned too; `is_stop` marks it, `matches` says whether
 -- it was wanted. `is_full` marks the row with which the page became too long.
 -- Compared as pairs: an equation would let the planner walk through the rows of every status.
@@ -10,32 +10,30 @@ with chosen as (
     select job.*
     from unnest($3::text[]) as wanted (status)
     cross join lateral (
-        select *, not matches or place = $12 as is_stop
+        select *, not matches or place = $11 as is_stop
         from (
             select *, (($3::text[] is null or status = any ($3)) and ($4::text is null or job_type = $4)
                        and ($5::text is null or queue = $5) and ($6::integer is null or priority = $6)
                        and ($7::timestamptz is null or created_at >= $7)
                        and ($8::timestamptz is null or created_at < $8)
-                       and ($10::text is null or category = $10)
-                       and ($11::uuid is null or correlation_id = $11)
-                       and ($9::text is null or last_error ilike $9 or progress_message ilike $9
-                            or input::text ilike $9)) is true as matches
+                       and ($9::text is null or category = $9)
+                       and ($10::uuid is null or correlation_id = $10)) is true as matches
             from (
                 select *, row_number() over (order by status desc, id desc) as place
                 from forge_jobs
                 where status in ('failed', 'dead_letter', 'cancelled')
                   and (status, id) < (wanted.status, $1) and (status, id) >= (wanted.status, $2)
                 order by status desc, id desc
-                limit $12::bigint
+                limit $11::bigint
             ) as looked
         ) as found
-        where matches or place = $12
-           or clock_timestamp() > statement_timestamp() + make_interval(secs => $15)
+        where matches or place = $11
+           or clock_timestamp() > statement_timestamp() + make_interval(secs => $14)
         order by status desc, id desc
-        limit $13
+        limit $12
     ) as job
     order by job.id desc
-    limit $13
+    limit $12
 ), measured as (
     select *, octet_length(input::text) + coalesce(octet_length(output::text), 0)
               + coalesce(octet_length(checkpoint::text), 0)
@@ -44,7 +42,7 @@ with chosen as (
 ), summed as (
     select *, sum(size) over (order by id desc) as spent from measured
 )
-select *, spent > $14::bigint as is_full
+select *, spent > $13::bigint as is_full
 from summed
-where spent - size <= $14
+where spent - size <= $13
 order by id desc;

@@ -1,31 +1,29 @@
 -- Jobs that wait or are being processed, the newest first, however old they are: for a table that
 -- has few of them.
 -- $1 before which id, $2 from which id on, $3 statuses, $4 type, $5 queue, $6 priority, $7 since,
--- $8 until, $9 a pattern for input, error and progress, $10 category, $11 correlation id,
--- $12 how many rows to look at, $13 how many to return, $14 bytes of JSON after which to stop,
--- $15 the tenant. Null means any. `is_full` marks the row with which the page became too long.
+-- $8 until, $9 category, $10 correlation id,
+-- $11 how many rows to look at, $12 how many to return, $13 bytes of JSON after which to stop,
+-- $14 the tenant. Null means any. `is_full` marks the row with which the page became too long.
 with looked as (
     (select * from forge_jobs
      where status in ('pending', 'retry') and $3::text[] && array['pending', 'retry']
-     limit $12::bigint)
+     limit $11::bigint)
     union all
     (select * from forge_jobs
      where status in ('claimed', 'running') and $3 && array['claimed', 'running']
-     limit $12)
+     limit $11)
 ), chosen as (
     select *, true as matches, false as is_stop
     from looked
-    where id < $1 and id >= $2 and ($15::bigint is null or tenant_id = $15)
+    where id < $1 and id >= $2 and ($14::bigint is null or tenant_id = $14)
       and ($3::text[] is null or status = any ($3)) and ($4::text is null or job_type = $4)
       and ($5::text is null or queue = $5) and ($6::integer is null or priority = $6)
       and ($7::timestamptz is null or created_at >= $7)
       and ($8::timestamptz is null or created_at < $8)
-      and ($10::text is null or category = $10)
-      and ($11::uuid is null or correlation_id = $11)
-      and ($9::text is null or last_error ilike $9 or progress_message ilike $9
-           or input::text ilike $9)
+      and ($9::text is null or category = $9)
+      and ($10::uuid is null or correlation_id = $10)
     order by id desc
-    limit $13
+    limit $12
 ), measured as (
     select *, octet_length(input::text) + coalesce(octet_length(output::text), 0)
               + coalesce(octet_length(checkpoint::text), 0)
@@ -34,7 +32,7 @@ with looked as (
 ), summed as (
     select *, sum(size) over (order by id desc) as spent from measured
 )
-select *, spent > $14::bigint as is_full
+select *, spent > $13::bigint as is_full
 from summed
-where spent - size <= $14
+where spent - size <= $13
 order by id desc;

@@ -1,0 +1,27 @@
+"""Attacks run against the same server as the tests of the API."""
+
+from tests.http.conftest import (
+    api_url,
+    app,
+    bury,
+    flaky,
+    http,
+    make_app,
+    make_server_app,
+    serve,
+    token,
+    work,
+)
+
+__all__ = [
+    "api_url",
+    "app",
+    "bury",
+    "flaky",
+    "http",
+    "make_app",
+    "make_server_app",
+    "serve",
+    "token",
+    "work",
+]

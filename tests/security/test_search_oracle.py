@@ -1,0 +1,104 @@
+"""A search does the same work for a right guess of a redacted secret as for a wrong one."""
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from forge import Forge, JobContext
+from forge.http import gathering_jobs
+from forge.store.database import Database
+from forge.store.statement import Statement, name_of
+from tests.http.conftest import MakeServerApp, MakeToken
+from tests.http.jobs import dispatched
+from tests.plans.crowd import explaining, planned
+from tests.security.work import counted_calls
+from tests.store.placing import Psql
+
+SECRET = "correct horse"
+RIGHT = (SECRET, "correct h", "CORRECT", '"password": "c')
+WRONG = "correct hors?"
+
+
+class Work(NamedTuple):
+    """What a search cost: statements with their arguments, buffers, rows read and redacted."""
+
+    statements: list[tuple[str, tuple[Any, ...]]]
+    buffers: list[int]
+    calls: Counter[str]
+
+
+@pytest.fixture(autouse=True)
+def _jobs(app: Forge) -> None:
+    @app.job
+    async def connect(ctx: JobContext, input: dict[str, Any]) -> None: ...
+
+
+@pytest.mark.parametrize("tenant", [7, None])
+async def test_a_right_guess_costs_what_a_wrong_one_costs(
+    app: Forge,
+    make_server_app: MakeServerApp,
+    token: MakeToken,
+    psql: "Psql[Any]",
+    database: Database,
+    tenant: int | None,
+) -> None:
+    seen: list[Statement[Any]] = []
+    api = make_server_app(app)
+    api.state.forge.observers.append(lambda statement, seconds, error: seen.append(statement))
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(api), base_url="http://forge.test"
+    ) as http:
+        for n in range(40):
+            secret = {"password": SECRET} if n % 4 else {}
+            await dispatched(
+                http, token("user", tenant=7), "connect", args={"host": f"db{n}"} | secret
+            )
+        await psql.execute(
+            "update forge_jobs set last_error = 'refused: ' || (input ->> 'password')"
+            " where input ? 'password'"
+        )
+        explain = await explaining(database)
+
+        async def cost_of(guess: str) -> Work:
+            seen.clear()
+            with counted_calls("from_row", "shown_job", "redact") as calls:
+                answer = await http.get(
+                    "/_api/jobs",
+                    params={"q": guess, "limit": 5},
+                    headers=token("user", tenant=tenant),
+                )
+            assert answer.json()["items"] == []
+            pages = [one for one in seen if name_of(one).startswith("jobs/page")]
+            buffers = [(await planned(explain, page)).buffers for page in pages]
+            statements = [(page.sql, page.args[:-3]) for page in pages]
+            return Work(statements, buffers, calls)
+
+        await cost_of(WRONG)
+        wrong = await cost_of(WRONG)
+        costs = {guess: await cost_of(guess) for guess in RIGHT}
+        await explain.close()
+
+    assert costs == dict.fromkeys(RIGHT, wrong)
+    assert wrong.calls["shown_job"] == 40  # or nothing was searched
+    assert not any(WRONG in str(args) for _, args in wrong.statements)
+
+
+async def test_a_search_stops_after_so_many_redacted_rows_and_says_so(
+    http: httpx.AsyncClient, token: MakeToken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = token("user", tenant=7)
+    for n in range(12):
+        await dispatched(http, user, "connect", args={"host": f"db{n}"})
+    monkeypatch.setattr(gathering_jobs, "MOST_SEARCHED", 5)
+
+    pages: list[Any] = []
+    while not pages or pages[-1]["next_cursor"]:
+        asked = {"q": "db0"} | ({"cursor": pages[-1]["next_cursor"]} if pages else {})
+        with counted_calls("shown_job") as calls:
+            pages.append((await http.get("/_api/jobs", params=asked, headers=user)).json())
+        assert calls["shown_job"] <= 5
+
+    assert [page["stopped_early"] for page in pages] == [True, True, False]
+    assert [job["input"]["host"] for page in pages for job in page["items"]] == ["db0"]
