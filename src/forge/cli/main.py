@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 import click
 
+from forge.cli.init_process import run_below_init
 from forge.cli.options import traceback_option
 from forge.core.errors import ConfigError, ForgeError, InvalidPayload, InvalidValue
 
@@ -54,6 +55,7 @@ def forge() -> None:
 
 def main() -> None:
     """Run the command that was asked for, and end the process with its exit code."""
+    run_below_init()
     sys.exit(run(sys.argv[1:]))
 
 

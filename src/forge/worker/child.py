@@ -1,4 +1,7 @@
-"""A process that runs one handler at a time for a worker: `python -m forge.worker.child FD`."""
+"""A process that runs one handler at a time for a worker.
+
+Started as `python -m forge.worker.child FD PID` with the socket to the worker and the worker's pid.
+"""
 
 import asyncio
 import ctypes
@@ -11,8 +14,10 @@ import socket
 import sys
 import threading
 from collections.abc import Awaitable
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
@@ -43,16 +48,18 @@ T = TypeVar("T")
 NOTE_INTERVAL = 0.05
 NOTED = ("percent", "message", "checkpoint")
 PR_SET_PDEATHSIG = 1
+# The exit code of a child whose worker closed the socket or died.
+WORKER_LEFT = 4
 
 
 def main() -> None:
-    """Serve orders until the worker hangs up."""
+    """Serve orders until the worker closes the socket."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    _die_with_parent()
+    _die_with_worker(int(sys.argv[2]))
     channel = Channel(socket.socket(fileno=int(sys.argv[1])))
-    while (order := channel.receive()) is not None:
-        asyncio.run(_serve(channel, order))
+    while True:
+        asyncio.run(_serve(channel, channel.receive()))
 
 
 class Channel:
@@ -60,12 +67,19 @@ class Channel:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._lines = connection.makefile("rb")
+        self._orders: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._lock = threading.Lock()
+        threading.Thread(target=self._read, name="forge-orders", daemon=True).start()
 
-    def receive(self) -> dict[str, Any] | None:
-        line = self._lines.readline()
-        return json.loads(line) if line else None
+    def receive(self) -> dict[str, Any]:
+        return self._orders.get()
+
+    def _read(self) -> None:
+        """Read orders, also while a handler runs: nobody wants its result once the worker left."""
+        with suppress(ConnectionError):
+            for line in self._connection.makefile("rb"):
+                self._orders.put(json.loads(line))
+        os._exit(WORKER_LEFT)
 
     def send(self, message: dict[str, Any]) -> None:
         with self._lock:
@@ -224,12 +238,12 @@ def _job(fields: dict[str, Any]) -> Job:
     )
 
 
-def _die_with_parent() -> None:
+def _die_with_worker(pid: int) -> None:
     """A worker that was killed cannot end its children; the kernel can."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() == 1:
-        sys.exit("the worker is gone")
+    if os.getppid() != pid:  # it died before the kernel knew
+        sys.exit(f"the worker (process {pid}) is gone")
 
 
 if __name__ == "__main__":

@@ -116,6 +116,7 @@ class _Child:
                 "-m",
                 "forge.worker.child",
                 str(theirs.fileno()),
+                str(os.getpid()),
                 pass_fds=[theirs.fileno()],
                 stdin=asyncio.subprocess.DEVNULL,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},

@@ -1,15 +1,22 @@
 """Child processes that wait for their next attempt."""
 
+import json
 import os
 import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import psutil
 
 from forge import Forge, JobHandle
+from forge.core.job import Job
 from forge.worker.attempt import Stop
-from tests.faults.kit.process import until
+from forge.worker.child import WORKER_LEFT
+from tests.faults.kit.process import until, wait_until
 from tests.flow.engine import handlers
 from tests.flow.engine.conftest import Work
 
@@ -71,3 +78,36 @@ def _is_gone(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def test_a_busy_child_ends_with_its_socket(database_url: str, tmp_path: Path) -> None:
+    """Also where the kernel does not end it together with its worker."""
+    handler = tmp_path / "busy.py"
+    handler.write_text(f"import time, pathlib\npathlib.Path({str(tmp_path / 'busy')!r}).touch()\n")
+    handler.write_text(handler.read_text() + "while True: time.sleep(60)\n")
+    ours, theirs = socket.socketpair()
+    command = [sys.executable, "-m", "forge.worker.child", str(theirs.fileno()), str(os.getpid())]
+    with subprocess.Popen(command, pass_fds=[theirs.fileno()]) as child:
+        theirs.close()
+        ours.sendall(json.dumps(_order(handler, database_url)).encode() + b"\n")
+        wait_until((tmp_path / "busy").exists, 30, "its handler runs")
+
+        ours.close()
+
+        assert child.wait(10) == WORKER_LEFT
+
+
+def _order(script: Path, database_url: str) -> dict[str, Any]:
+    """What a worker sends a child for a handler that a script defines."""
+    fields = {"id": str(uuid4()), "input": "null", "type": "busy", "lease": 1, "attempt": 1}
+    return {
+        "module": "__main__",
+        "main": str(script),
+        "name": "busy",
+        "qualname": "busy",
+        "database_url": database_url,
+        "pooler": False,
+        "output_limit": 1000,
+        "job": dict.fromkeys(Job._fields) | fields,
+        "schedule": None,
+    }
