@@ -12,12 +12,15 @@ from tests.http.conftest import (
     token,
     work,
 )
+from tests.security.logins import attacker, granted
 
 __all__ = [
     "api_url",
     "app",
+    "attacker",
     "bury",
     "flaky",
+    "granted",
     "http",
     "make_app",
     "make_server_app",

@@ -126,7 +126,7 @@ $_$;
 
 CREATE FUNCTION public.forge_count_dead_letters() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO '$user', 'public'
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 begin
     if tg_op in ('UPDATE', 'DELETE') then
@@ -155,7 +155,7 @@ CREATE FUNCTION public.forge_current_tenant() RETURNS bigint
 
 CREATE FUNCTION public.forge_dispatch(job_type text, input jsonb DEFAULT '{}'::jsonb, priority text DEFAULT NULL::text, scheduled_at timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, tenant_id bigint DEFAULT NULL::bigint, correlation_id uuid DEFAULT NULL::uuid, queue text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, auth jsonb DEFAULT NULL::jsonb, meta jsonb DEFAULT NULL::jsonb, notify boolean DEFAULT false) RETURNS uuid
     LANGUAGE plpgsql
-    SET search_path TO '$user', 'public'
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 #variable_conflict use_column
 declare
@@ -326,22 +326,23 @@ $_$;
 
 CREATE FUNCTION public.forge_job_estimates() RETURNS TABLE(name text, value text, jobs bigint)
     LANGUAGE sql STABLE SECURITY DEFINER
-    SET search_path TO '$user', 'public'
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
     with whole as (
-        select greatest(reltuples, 0)::bigint as jobs, relnamespace from pg_class where oid = 'forge_jobs'::regclass
+        select greatest(reltuples, 0)::bigint as jobs, relnamespace
+        from pg_catalog.pg_class where oid = 'forge_jobs'::pg_catalog.regclass::oid
     ), known as (
-        select stats.* from pg_stats as stats
-        join pg_namespace as place on place.nspname = stats.schemaname
+        select stats.* from pg_catalog.pg_stats as stats
+        join pg_catalog.pg_namespace as place on place.nspname = stats.schemaname
         join whole on whole.relnamespace = place.oid
         where stats.tablename = 'forge_jobs' and stats.attname in ('status', 'category', 'job_type', 'error_class')
     ), shares as (
         select attname, common.value, common.share
         from known, unnest(most_common_vals::text::text[], most_common_freqs) as common (value, share)
         union all
-        select attname, null, null_frac from known where null_frac > 0
+        select attname, null, null_frac from known where null_frac > 0::real
     )
-    select shares.attname::text, shares.value, (shares.share * whole.jobs)::bigint
+    select shares.attname::text, shares.value, (shares.share::float8 * whole.jobs::float8)::bigint
     from shares, whole
     where forge_current_tenant() is null
 $$;
@@ -389,6 +390,7 @@ $_$;
 
 CREATE FUNCTION public.forge_name_cause() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 begin
     new.fingerprint := left(md5(concat_ws('|', new.job_type, coalesce(new.error_class, ''), new.exception)), 16);
@@ -398,6 +400,7 @@ $$;
 
 CREATE FUNCTION public.forge_refuse_job() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 declare
     moved text := format('job %s cannot go from %s (lease %s) to %s (lease %s)',
@@ -426,6 +429,7 @@ $$;
 
 CREATE FUNCTION public.forge_refuse_review() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 begin
     raise exception 'dead letter % is % already and cannot become %', old.dlq_id, old.status, new.status
@@ -499,7 +503,7 @@ $_$;
 
 CREATE FUNCTION public.forge_tell_of_job() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path TO '$user', 'public'
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 declare
     first_send constant timestamptz := greatest(new.scheduled_at - interval '15 minutes', now());
@@ -871,3 +875,53 @@ CREATE POLICY forge_tenant ON public.forge_outbox USING (((public.forge_current_
   WHERE (job.id = forge_outbox.job_id)))));
 
 CREATE POLICY forge_tenant ON public.forge_schedules USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+
+REVOKE ALL ON FUNCTION public.forge_agreed(what text, inside jsonb, outside text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_check_moment(value timestamp with time zone, what text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_check_name(value text, what text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_check_priority(value text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_check_sensitive(payload jsonb, allowed text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_count_dead_letters() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_current_tenant() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_dispatch(job_type text, input jsonb, priority text, scheduled_at timestamp with time zone, delay interval, idempotency_key text, tenant_id bigint, correlation_id uuid, queue text, tags text[], expires_at timestamp with time zone, auth jsonb, meta jsonb, notify boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_forbids_move(was text, becomes text, growth bigint, owner uuid, lease bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_idempotency_key(job_type text, idempotent text, input jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_is_body(name text, value jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_is_card(digits text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_words(name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_is_reference(name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_is_secret(name text, value jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_job_estimates() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_lane(job_type text, queue text, worker_capability text, priority integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_looks_like(value text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_name_cause() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_refuse_job() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_refuse_review() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_retry_key(old_key text, dlq_id bigint, at numeric) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_ruled_payload(kind public.forge_job_types, payload jsonb, tenant bigint, correlation uuid, given_key text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_tell_of_job() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_uuidv7() FROM PUBLIC;

@@ -71,7 +71,7 @@ def as_sql() -> str:
     for migration in all_migrations():
         record = load("ledger/record")
         record = record.replace("$1", str(migration.version)).replace("$2", f"'{migration.name}'")
-        parts.append(f"-- {migration}\n{migration.sql}\n{record}")
+        parts.append(f"-- {migration}\n{migration.sql}\n{load('functions/protect')}\n{record}")
     return "\n".join(parts)
 
 
@@ -89,4 +89,5 @@ async def _apply(connection: "asyncpg.Connection[Any]", migration: Migration) ->
     async with connection.transaction():
         await connection.execute(load("ledger/create"))
         await connection.execute(migration.sql)
+        await connection.execute(load("functions/protect"))
         await connection.execute(load("ledger/record"), migration.version, migration.name)

@@ -55,7 +55,7 @@ create table forge_dead_letter_counts (
 ) with (autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 1000);
 
 create function forge_count_dead_letters() returns trigger
-    language plpgsql security definer set search_path from current as $$
+    language plpgsql security definer as $$
 begin
     if tg_op in ('UPDATE', 'DELETE') then
         insert into forge_dead_letter_counts
@@ -122,25 +122,26 @@ create function forge_retry_key(old_key text, dlq_id bigint, at numeric) returns
         else left(old_key, 255 - 33 - length('_retry_' || round(at, 3))) || '~' || md5(old_key) || '_retry_' || round(at, 3)
     end;
 
--- About how many jobs there are by what they have in some columns, from what the planner knows of
--- them. It runs as its owner, since those who are bound by row security may not see such figures,
--- and tells operators alone.
+-- About how many jobs there are by what they have in some columns, from the planner's statistics. It
+-- runs as its owner, since callers that row security binds may not read such statistics, and answers
+-- operators only. Operands have the types of the operator, so that none created later fits better.
 create function forge_job_estimates() returns table (name text, value text, jobs bigint)
-    language sql stable security definer set search_path from current as $$
+    language sql stable security definer as $$
     with whole as (
-        select greatest(reltuples, 0)::bigint as jobs, relnamespace from pg_class where oid = 'forge_jobs'::regclass
+        select greatest(reltuples, 0)::bigint as jobs, relnamespace
+        from pg_catalog.pg_class where oid = 'forge_jobs'::pg_catalog.regclass::oid
     ), known as (
-        select stats.* from pg_stats as stats
-        join pg_namespace as place on place.nspname = stats.schemaname
+        select stats.* from pg_catalog.pg_stats as stats
+        join pg_catalog.pg_namespace as place on place.nspname = stats.schemaname
         join whole on whole.relnamespace = place.oid
         where stats.tablename = 'forge_jobs' and stats.attname in ('status', 'category', 'job_type', 'error_class')
     ), shares as (
         select attname, common.value, common.share
         from known, unnest(most_common_vals::text::text[], most_common_freqs) as common (value, share)
         union all
-        select attname, null, null_frac from known where null_frac > 0
+        select attname, null, null_frac from known where null_frac > 0::real
     )
-    select shares.attname::text, shares.value, (shares.share * whole.jobs)::bigint
+    select shares.attname::text, shares.value, (shares.share::float8 * whole.jobs::float8)::bigint
     from shares, whole
     where forge_current_tenant() is null
 $$;

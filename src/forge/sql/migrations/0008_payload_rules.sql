@@ -230,7 +230,7 @@ create function forge_dispatch(
     meta jsonb default null,
     -- a notification makes commits wait for each other, so it is sent only when asked for
     notify boolean default false
-) returns uuid language plpgsql set search_path from current as $$
+) returns uuid language plpgsql as $$
 #variable_conflict use_column
 declare
     wish jsonb := coalesce(forge_dispatch.input, '{}');

@@ -10,7 +10,7 @@ alter table forge_outbox set (fillfactor = 70, autovacuum_vacuum_scale_factor = 
 create index forge_outbox_due on forge_outbox (send_at);
 
 -- What is due later than a message can be delayed is sent when it no longer is.
-create function forge_tell_of_job() returns trigger language plpgsql set search_path from current as $$
+create function forge_tell_of_job() returns trigger language plpgsql as $$
 declare
     first_send constant timestamptz := greatest(new.scheduled_at - interval '15 minutes', now());
 begin
