@@ -1,10 +1,10 @@
 """What a measurement asks of the database beside the jobs: a place of its own, and what it cost."""
 
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import uuid4
 
+from forge.core.database_url import with_database
 from forge.core.errors import ForgeError
 from forge.store.database import Database
 from forge.store.migrate import migrate
@@ -29,7 +29,7 @@ async def throwaway_database(beside: Database) -> AsyncIterator[str]:
             "`alter role … createdb`, or name another database in FORGE_DATABASE_URL"
         )
     name = f"forge_bench_{uuid4().hex[:12]}"
-    url = _NAME_OF_DATABASE.sub(rf"\1/{name}", beside.url, count=1)
+    url = with_database(beside.url, name)
     try:
         await _execute(beside, "bench/create_database", name)
         made = Database(url)
@@ -37,9 +37,6 @@ async def throwaway_database(beside: Database) -> AsyncIterator[str]:
         yield url
     finally:
         await _execute(beside, "bench/drop_database", name)
-
-
-_NAME_OF_DATABASE = re.compile(r"^(\w+://[^/?]*)(/[^?]*)?")
 
 
 async def _execute(database: Database, command: str, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from forge.core.errors import ConfigError
+from forge.store.connecting import Connector
 from forge.store.link import LOST, PLANNER, Link, Observer, session_settings
 from forge.store.links import Links
 from forge.store.loss import watch
@@ -36,23 +36,14 @@ class Database:
         self.connect_timeout = connect_timeout.total_seconds()
         # Told of every statement that a link runs.
         self.observers = [] if observers is None else observers
+        self._connector = Connector(url, self.connect_timeout)
         self._links = Links(self.link, pool_size, self.connect_timeout)
         self._users: asyncpg.Pool[Any] | None = None
         self._opening = asyncio.Lock()
 
     async def connect(self, *, planned: bool = True) -> "asyncpg.Connection[Any]":
         """Open one connection; `planned` ones run Forge's own statements only."""
-        try:
-            return await asyncpg.connect(self.url, **self._options(planned))
-        except ValueError as error:
-            if isinstance(error, asyncpg.InterfaceError):
-                raise
-            # It is not told further: what was taken for a port may be the end of a password.
-            raise ConfigError(
-                "the URL of the database cannot be read; write it as "
-                "postgresql://user:password@host:5432/database, with %2F for / and %40 for @ in a "
-                "password"
-            ) from None
+        return await self._connector.connect(**self._options(planned))
 
     def link(self, *, timeout: float = 30) -> Link:
         """Return a connection that is reopened when it was lost."""
@@ -71,11 +62,10 @@ class Database:
         async with self._opening:
             if self._users is None:
                 self._users = await asyncpg.create_pool(
-                    self.url,
                     min_size=0,
                     max_size=self.pool_size,
+                    connect=self._connect_for_users,
                     init=watch,
-                    **self._options(planned=False),
                 )
         return self._users
 
@@ -87,10 +77,12 @@ class Database:
 
     def _options(self, planned: bool) -> dict[str, Any]:
         return {
-            "timeout": self.connect_timeout,
             "statement_cache_size": 0 if self.pooler else 200,
-            "server_settings": session_settings(self.pooler, PLANNER if planned else None),
+            "settings": session_settings(self.pooler, PLANNER if planned else None),
         }
+
+    async def _connect_for_users(self, _dsn: str | None, **given: Any) -> "asyncpg.Connection[Any]":
+        return await self._connector.connect(**self._options(planned=False), **given)
 
 
 async def _close(pool: "asyncpg.Pool[Any]") -> None:

@@ -15,6 +15,7 @@ from forge.core.errors import (
     SchemaMissing,
     StatementRefused,
 )
+from forge.store.connecting import NoSuitableHost
 from forge.store.secured import as_secured, is_secured, secured_text
 from forge.store.statement import Statement
 from forge.store.tenant import become, become_in_transaction
@@ -219,6 +220,15 @@ def unavailable(error: BaseException) -> DatabaseUnavailable:
         return AccessRefused(
             f"the database does not let Forge in: {reason}; create what is missing, or correct "
             "FORGE_DATABASE_URL or [database] url"
+        )
+    if isinstance(error, NoSuitableHost):
+        return DatabaseUnavailable(
+            f"{reason}; promote a standby, or correct FORGE_DATABASE_URL or [database] url"
+        )
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+        return DatabaseUnavailable(
+            f"the database is read-only: {reason}; it is a standby, or was set read-only. Promote "
+            "it, or name the primary in FORGE_DATABASE_URL or [database] url"
         )
     return DatabaseUnavailable(
         f"the database does not answer: {reason}; check that it runs and that "

@@ -1,0 +1,106 @@
+"""The parameters of a PostgreSQL URL: which values Forge takes, and which it refuses."""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+DIGITS = re.compile("[0-9]{1,9}")
+_UTF8 = re.compile("utf-?8|unicode|auto", re.IGNORECASE)
+
+
+class Takes(NamedTuple):
+    """Which values a parameter may have."""
+
+    what: str
+    accepts: Callable[[str], bool]
+
+
+def _one_of(*values: str) -> Takes:
+    return Takes(" or ".join(values), values.__contains__)
+
+
+def _only(value: str, *same: str) -> Takes:
+    return Takes(f"{value}, or left out: Forge has nothing else", (value, *same).__contains__)
+
+
+_ANY = Takes("text", lambda value: True)
+_WHOLE = Takes("a whole number", lambda value: DIGITS.fullmatch(value) is not None)
+_SECONDS = Takes("a whole number of seconds", lambda value: bool(DIGITS.fullmatch(value)))
+
+PARAMETERS = {
+    "service": _ANY,
+    "user": _ANY,
+    "password": _ANY,
+    "passfile": _ANY,
+    "channel_binding": _one_of("disable", "prefer"),
+    "connect_timeout": _SECONDS,
+    "dbname": _ANY,
+    "host": _ANY,
+    "port": _ANY,
+    "client_encoding": Takes("UTF8", lambda value: _UTF8.fullmatch(value) is not None),
+    "options": _ANY,
+    "application_name": _ANY,
+    "fallback_application_name": _ANY,
+    "keepalives": _one_of("0", "1"),
+    "keepalives_idle": _SECONDS,
+    "keepalives_interval": _SECONDS,
+    "keepalives_count": _WHOLE,
+    "tcp_user_timeout": Takes("a whole number of milliseconds", _WHOLE.accepts),
+    "sslmode": _one_of("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+    "sslnegotiation": _one_of("postgres", "direct"),
+    "sslcompression": _only("0"),
+    "sslcert": _ANY,
+    "sslkey": _ANY,
+    "sslcertmode": _only("allow"),
+    "sslpassword": _ANY,
+    "sslrootcert": Takes(
+        "the path of a file, such as /etc/ssl/certs/ca-certificates.crt",
+        lambda value: value != "system",
+    ),
+    "sslcrl": _ANY,
+    "sslsni": _only("1"),
+    "min_protocol_version": _only("3.0"),
+    "max_protocol_version": _one_of("3.0", "3.2", "latest"),
+    "ssl_min_protocol_version": _one_of("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"),
+    "ssl_max_protocol_version": _one_of("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"),
+    "gssencmode": _one_of("disable", "prefer"),
+    "krbsrvname": _ANY,
+    "gsslib": _ANY,
+    "gssdelegation": _only("0"),
+    "replication": _only("false", "off", "no", "0"),
+    "target_session_attrs": _one_of(
+        "any", "read-write", "read-only", "primary", "standby", "prefer-standby"
+    ),
+    "load_balance_hosts": _one_of("disable", "random"),
+}
+
+_DRIVER = "asyncpg has nothing like it: leave it out"
+UNSUPPORTED = {
+    "hostaddr": "write the address in place of the host's name",
+    "sslcrldir": "name one file as sslcrl",
+    "requirepeer": _DRIVER,
+    "require_auth": "let pg_hba.conf on the server require the method, and leave it out",
+    "scram_client_key": "give a password or a passfile",
+    "scram_server_key": "give a password or a passfile",
+    "oauth_issuer": _DRIVER,
+    "oauth_client_id": _DRIVER,
+    "oauth_client_secret": _DRIVER,
+    "oauth_scope": _DRIVER,
+    "sslkeylogfile": "set the variable SSLKEYLOGFILE",
+}
+
+# libpq's variables that stand in for what a URL leaves out, and those that ask for more protection
+# than there is. Those that asyncpg reads in the same way are left to it.
+VARIABLES = {
+    "host": "PGHOST",
+    "port": "PGPORT",
+    "connect_timeout": "PGCONNECT_TIMEOUT",
+    "target_session_attrs": "PGTARGETSESSIONATTRS",
+    "load_balance_hosts": "PGLOADBALANCEHOSTS",
+    "options": "PGOPTIONS",
+    "application_name": "PGAPPNAME",
+    "channel_binding": "PGCHANNELBINDING",
+    "gssencmode": "PGGSSENCMODE",
+    "require_auth": "PGREQUIREAUTH",
+    "requirepeer": "PGREQUIREPEER",
+}

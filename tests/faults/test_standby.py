@@ -1,0 +1,58 @@
+"""A database that is a standby: Forge says that it is read-only, and begins once it is promoted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from forge import Config, DatabaseUnavailable, Forge, JobContext, Worker
+from forge.core.event import Event, WorkerNotice
+from forge.store.database import Database
+from forge.store.embedded import Cluster
+from forge.store.migrate import migrate
+from tests.faults.kit.process import until
+from tests.faults.kit.server import running_server
+from tests.faults.kit.standby import promote, standby_of
+
+
+@pytest.fixture
+def primary() -> Iterator[Cluster]:
+    with running_server(fsync="off") as server:
+        yield server
+
+
+async def double(ctx: JobContext, input: int) -> int:
+    return 2 * input
+
+
+@pytest.mark.parametrize("query", ["", "&target_session_attrs=read-write"])
+async def test_a_worker_waits_for_the_promotion_and_says_so(primary: Cluster, query: str) -> None:
+    database = Database(primary.url())
+    await migrate(database)
+    await database.close()
+    with standby_of(primary) as standby:
+        app = Forge(Config(worker={"metrics_port": "off"}), database_url=standby.url() + query)
+        job = app.job(double)
+        notices: list[str] = []
+
+        def listen(event: Event) -> None:
+            if isinstance(event, WorkerNotice):
+                notices.append(str(event.detail.get("error")))
+
+        app.events.listeners.append(listen)
+        worker = Worker(app)
+        working = asyncio.create_task(worker.run())
+        await until(lambda: notices, 30, "the worker says what it waits for")
+        with pytest.raises(DatabaseUnavailable, match=r"read-only.*[Pp]romote"):
+            await app.dispatch(job, 21)
+        assert "read-only" in notices[0]
+
+        await promote(standby)
+
+        await until(worker.started.is_set, 30, "the worker has begun")
+        assert await (await app.dispatch(job, 21)).result(timeout=30) == 42
+        worker.drain()
+        await working
+        await app.close()
