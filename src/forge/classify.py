@@ -11,9 +11,10 @@ from forge.core.errors import DatabaseUnavailable, InvalidValue
 from forge.core.outcome import Failure
 from forge.core.retry import ErrorClass
 from forge.core.signals import ClassifiedError
+from forge.core.sqlstate import Blame
 from forge.places import place_of
-from forge.store.link import PASSING
-from forge.store.loss import is_loss
+from forge.store.fault import blame
+from forge.store.loss import blamed
 
 if TYPE_CHECKING:
     import httpx
@@ -40,6 +41,7 @@ class Classifier:
     def failure(self, error: BaseException) -> Failure:
         """Describe an error; whatever its own code does, this does not raise."""
         exception = _name(error)
+        whose = blamed(error)
         return Failure(
             exception,
             clean(_text(error) or exception),
@@ -47,7 +49,8 @@ class Classifier:
             self._class_of(error),
             _retry_after(error),
             clean(place_of(error)),
-            is_loss=is_loss(error),
+            is_loss=whose is Blame.PLATFORM,
+            is_loss_if_read_only=whose is Blame.PLATFORM_IF_READ_ONLY,
         )
 
     def _class_of(self, error: BaseException) -> str | None:
@@ -58,13 +61,13 @@ class Classifier:
                 return error.error_class  # it says so itself, and nearer than the app does
         if (response := _response_of(error)) is not None:
             return _class_of_status(response.status_code)
-        if isinstance(error, _PASSING) or _is_lost_call(error):
-            return "transient"
-        return None
+        is_passing = isinstance(error, _PASSING) or blame(error) in _PASSING_BLAME
+        return "transient" if is_passing or _is_lost_call(error) else None
 
 
 # What goes away by itself: the network's, the database's, and the clock's.
-_PASSING = (TimeoutError, ConnectionError, DatabaseUnavailable, *PASSING)
+_PASSING = (TimeoutError, ConnectionError, DatabaseUnavailable)
+_PASSING_BLAME = (Blame.PLATFORM, Blame.TRANSIENT)
 
 
 def clean(text: str) -> str:

@@ -9,7 +9,8 @@ from forge.calls.context import ActionContext, CallContext, MutationContext, Who
 from forge.calls.definition import ActionDefinition, CallDefinition, MutationDefinition
 from forge.core.duration import format_duration
 from forge.core.errors import ForgeError, TimedOut
-from forge.store.transaction import busy, is_conflict, transaction
+from forge.store.fault import is_conflict
+from forge.store.transaction import busy, transaction
 
 if TYPE_CHECKING:
     from forge.app import Forge

@@ -75,7 +75,14 @@ class AccessRefused(DatabaseUnavailable):
 
 
 class StatementRefused(ForgeError):
-    """The database answered, and would not do what it was asked."""
+    """The database answered, and would not do what it was asked.
+
+    `blames_value` says whether it would refuse the same values for ever.
+    """
+
+    def __init__(self, message: str = "", *, blames_value: bool = False) -> None:
+        super().__init__(message)
+        self.blames_value = blames_value
 
 
 class SchemaMissing(ForgeError):

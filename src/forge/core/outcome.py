@@ -26,8 +26,10 @@ class Failure(NamedTuple):
     error_class: str | None = None
     retry_after: timedelta | None = None
     place: str = ""
-    # Whether it failed since a database went away in the midst: no fault of the handler's.
+    # Whether it failed because of the database: no fault of the handler's.
     is_loss: bool = False
+    # Whether that depends on whether the database accepts writes.
+    is_loss_if_read_only: bool = False
 
     @property
     def is_final(self) -> bool:

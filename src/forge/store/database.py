@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import asyncpg
 
 from forge.store.connecting import Connector
-from forge.store.link import LOST, PLANNER, Link, Observer, session_settings
+from forge.store.fault import BROKEN
+from forge.store.link import SESSION, Link, Observer, session_settings
 from forge.store.links import Links
 from forge.store.loss import watch
 from forge.store.statement import Statement
@@ -78,7 +79,7 @@ class Database:
     def _options(self, planned: bool) -> dict[str, Any]:
         return {
             "statement_cache_size": 0 if self.pooler else 200,
-            "settings": session_settings(self.pooler, PLANNER if planned else None),
+            "settings": session_settings(self.pooler, SESSION if planned else None),
         }
 
     async def _connect_for_users(self, _dsn: str | None, **given: Any) -> "asyncpg.Connection[Any]":
@@ -89,5 +90,5 @@ async def _close(pool: "asyncpg.Pool[Any]") -> None:
     try:
         async with asyncio.timeout(5):
             await pool.close()
-    except (TimeoutError, *LOST):
+    except BROKEN:
         pool.terminate()

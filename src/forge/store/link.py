@@ -8,14 +8,8 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from forge.core.errors import (
-    AccessRefused,
-    DatabaseUnavailable,
-    ForgeError,
-    SchemaMissing,
-    StatementRefused,
-)
-from forge.store.connecting import NoSuitableHost
+from forge.core.errors import ForgeError
+from forge.store.fault import BROKEN, DRIVER_ERRORS, is_lost, translated, unavailable
 from forge.store.secured import as_secured, is_secured, secured_text
 from forge.store.statement import Statement
 from forge.store.tenant import become, become_in_transaction
@@ -34,41 +28,8 @@ PLANNER = {
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
 }
-
-# What a connection says when it, or its server, is of no more use.
-LOST = (
-    OSError,
-    asyncio.TimeoutError,
-    asyncpg.InterfaceError,
-    # What asyncpg says of a connection that died between two messages.
-    asyncpg.InternalClientError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.exceptions.AdminShutdownError,
-    asyncpg.exceptions.CrashShutdownError,
-    asyncpg.exceptions.CannotConnectNowError,
-    asyncpg.exceptions.TooManyConnectionsError,
-    asyncpg.exceptions.IdleSessionTimeoutError,
-)
-
-# What a server says of a login that will not succeed the next time either.
-LOCKED_OUT = (
-    asyncpg.InvalidAuthorizationSpecificationError,
-    asyncpg.InvalidCatalogNameError,
-    asyncpg.InsufficientPrivilegeError,
-    asyncpg.exceptions.ClientConfigurationError,
-)
-
-# What it says when the same statement may well succeed the next time.
-BUSY = (
-    asyncpg.exceptions.SerializationError,
-    asyncpg.exceptions.DeadlockDetectedError,
-    asyncpg.exceptions.QueryCanceledError,
-    asyncpg.exceptions.LockNotAvailableError,
-)
-
-# What a handler's own statements may raise that goes away by itself.
-PASSING = (*BUSY, *(kind for kind in LOST if issubclass(kind, asyncpg.PostgresError)))
+# Its statements expect to see what others committed before each of them, whatever the default is.
+SESSION = {**PLANNER, "default_transaction_isolation": "read committed"}
 
 
 class Link:
@@ -114,11 +75,10 @@ class Link:
             if tenant != self.tenant:
                 await self._become(connection, tenant)
             return await connection.fetch(statement.sql, *statement.args, timeout=self._timeout)
-        except LOST as error:
-            self._drop()
-            raise unavailable(error) from error
-        except asyncpg.PostgresError as error:
-            raise refused(error) from error
+        except DRIVER_ERRORS as error:
+            if is_lost(error):
+                self._drop()
+            raise translated(error) from error
         except BaseException:
             self._drop()
             raise
@@ -137,8 +97,8 @@ class Link:
                     await self._become(connection, None)
                 yield connection
             except asyncpg.PostgresError as error:
-                raise (unavailable if isinstance(error, LOST) else refused)(error) from error
-            except LOST as error:
+                raise translated(error) from error
+            except BROKEN as error:
                 # The borrower may have raised one of these on its own account.
                 if connection.is_closed():
                     raise unavailable(error) from error
@@ -171,7 +131,7 @@ class Link:
         try:
             self._connection = await self._connect()
             self._secured = self.tenant = None
-        except (*LOST, asyncpg.PostgresError) as error:
+        except DRIVER_ERRORS as error:
             raise unavailable(error) from error
         return self._connection
 
@@ -189,7 +149,7 @@ class Link:
 @asynccontextmanager
 async def planned_transaction(connection: "asyncpg.Connection[Any]") -> AsyncIterator[None]:
     """Set the planner for one transaction, where a pooler forbids to set it for the session."""
-    async with connection.transaction():
+    async with connection.transaction(isolation="read_committed"):
         for name, value in PLANNER.items():
             await connection.execute(f"set local {name} = {value}")
         yield
@@ -210,39 +170,8 @@ async def close_quietly(connection: "asyncpg.Connection[Any]") -> None:
     """Close a connection that may be broken already, without waiting for a dead server."""
     try:
         await connection.close(timeout=2)
-    except (*LOST, asyncpg.PostgresError):
+    except DRIVER_ERRORS:
         connection.terminate()
-
-
-def unavailable(error: BaseException) -> DatabaseUnavailable:
-    reason = str(error) or type(error).__name__
-    if isinstance(error, LOCKED_OUT):
-        return AccessRefused(
-            f"the database does not let Forge in: {reason}; create what is missing, or correct "
-            "FORGE_DATABASE_URL or [database] url"
-        )
-    if isinstance(error, NoSuitableHost):
-        return DatabaseUnavailable(
-            f"{reason}; promote a standby, or correct FORGE_DATABASE_URL or [database] url"
-        )
-    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-        return DatabaseUnavailable(
-            f"the database is read-only: {reason}; it is a standby, or was set read-only. Promote "
-            "it, or name the primary in FORGE_DATABASE_URL or [database] url"
-        )
-    return DatabaseUnavailable(
-        f"the database does not answer: {reason}; check that it runs and that "
-        "FORGE_DATABASE_URL or [database] url names it"
-    )
-
-
-def refused(error: asyncpg.PostgresError) -> ForgeError:
-    """Say what an error of the database means: busy for now, not migrated, or a plain no."""
-    if isinstance(error, BUSY):
-        return DatabaseUnavailable(f"the database is busy: {error}; try again")
-    if isinstance(error, asyncpg.UndefinedTableError | asyncpg.UndefinedFunctionError):
-        return SchemaMissing(f"{error}; run `forge migrate` on this database")
-    return StatementRefused(f"the database refused: {error}")
 
 
 def session_settings(pooler: bool, extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -7,7 +7,8 @@ from typing import Any
 import asyncpg
 
 from forge.store.database import Database
-from forge.store.link import LOST, close_quietly
+from forge.store.fault import DRIVER_ERRORS
+from forge.store.link import close_quietly
 from forge.store.waiting import first_of, within
 
 Hear = Callable[[str], None]
@@ -33,7 +34,7 @@ class Listener:
                     await self._listen()
                 pause = 0.1
                 await first_of(stop, self._lost)
-            except (*LOST, asyncpg.PostgresError):
+            except DRIVER_ERRORS:
                 pause = min(pause * 2, 5)
             finally:
                 await self._hang_up()

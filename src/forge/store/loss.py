@@ -1,7 +1,6 @@
-"""Whether an error is that a database went away, in the words of whichever driver met it."""
+"""Whose fault a handler's error is: its own, or that of the database it met, by any driver."""
 
 import re
-import sys
 from collections import deque
 from collections.abc import Iterator
 from types import FrameType
@@ -12,34 +11,47 @@ from asyncpg.pool import PoolConnectionProxy
 
 from forge.core.errors import DatabaseUnavailable
 from forge.core.signals import ClassifiedError
-from forge.store.link import LOST
+from forge.core.sqlstate import Blame
+from forge.store.connecting import NoSuitableHost
+from forge.store.fault import blame, driver_type, is_busy, is_conflict, is_lost, state_of
 
 DEEPEST_CAUSE = 10
-# What asyncpg says of a connection that the server ended, or has begun to.
-GONE = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.exceptions.AdminShutdownError,
-    asyncpg.exceptions.CrashShutdownError,
-    asyncpg.exceptions.CannotConnectNowError,
-)
 
 
-def is_loss(error: BaseException, depth: int = DEEPEST_CAUSE) -> bool:
-    """Whether it is that a database went away, or was raised while that was being dealt with."""
+def blamed(error: BaseException, depth: int = DEEPEST_CAUSE) -> Blame:
+    """Say who pays for what a handler raised: itself, or the platform if it raised that because of
+    the database, or while it dealt with that."""
     seen: BaseException | None = error
     for left in range(depth, 0, -1):
         if seen is None or isinstance(seen, ClassifiedError):
-            return False  # the handler knows better
+            return Blame.HANDLER  # the handler knows better
         if isinstance(seen, BaseExceptionGroup):
-            return all(is_loss(each, left - 1) for each in seen.exceptions)
-        if _is_gone(seen):
-            return True
+            return _common([blamed(each, left - 1) for each in seen.exceptions])
+        if (found := _blame(seen)) in EXCUSED:
+            return found
         seen = seen.__cause__ or seen.__context__
-    return False
+    return Blame.HANDLER
+
+
+def excuse_conflicts(error: BaseException) -> None:
+    """Have an error that a conflict caused count as the platform's: what it rolled back carried the
+    completion of a job, and is run again."""
+    seen: BaseException | None = error
+    for _ in range(DEEPEST_CAUSE):
+        if is_conflict(seen):
+            excuse(error)
+        if seen is None:
+            return
+        seen = seen.__cause__ or seen.__context__
+
+
+def excuse(error: BaseException) -> None:
+    """Have an error count as the platform's."""
+    setattr(error, _EXCUSED, True)
 
 
 async def watch(connection: "asyncpg.Connection[Any]") -> None:
-    """Remember whether a pool's connection ends while somebody holds it.
+    """Remember whether a pool's connection ends while a handler holds it.
 
     asyncpg says of it afterwards what it says of one that was given back.
     """
@@ -54,27 +66,44 @@ def _ended(connection: object) -> None:
 _ended_in_use: deque[object] = deque(maxlen=1000)
 
 
+EXCUSED = (Blame.PLATFORM, Blame.PLATFORM_IF_READ_ONLY)
+_EXCUSED = "_is_the_platforms"
+
+
+def _common(found: list[Blame]) -> Blame:
+    """A group is excused if all in it are."""
+    if all(each in EXCUSED for each in found):
+        return max(found, key=EXCUSED.index)
+    return Blame.HANDLER
+
+
+def _blame(error: BaseException) -> Blame:
+    if getattr(error, _EXCUSED, False) or _is_gone(error):
+        return Blame.PLATFORM
+    return blame(error)
+
+
 def _is_gone(error: BaseException) -> bool:
-    if isinstance(error, GONE):
-        return True
+    """Whether the connection went away, by errors that carry no SQLSTATE."""
     if isinstance(error, DatabaseUnavailable):
-        return isinstance(error.__cause__, LOST)
+        return is_lost(error.__cause__) or is_busy(error.__cause__)
+    if isinstance(error, NoSuitableHost):
+        return True
     if isinstance(error, OSError):
         return any(frame.f_code is asyncpg.connect.__code__ for frame in _frames(error))
+    if isinstance(error, asyncpg.InternalClientError):
+        # Between the server's last word and the end of the connection. A connection that two tasks
+        # use at once raises an InterfaceError.
+        return "cannot switch to state" in str(error)
     if isinstance(error, asyncpg.InterfaceError):
         held = [frame.f_locals.get("self") for frame in _frames(error)]
         return any(one is ended for one in held for ended in _ended_in_use)
-    if isinstance(error, _kind("psycopg", "OperationalError")):
-        return _is_gone_for_psycopg(error)
+    if isinstance(error, driver_type("psycopg", "OperationalError")) and not state_of(error):
+        return _is_gone_for_psycopg(str(error))
     # SQLAlchemy has seen that the connection is of no more use, whatever its driver said.
-    return isinstance(error, _kind("sqlalchemy.exc", "DBAPIError")) and bool(
+    return isinstance(error, driver_type("sqlalchemy.exc", "DBAPIError")) and bool(
         error.connection_invalidated
     )
-
-
-def _kind(module: str, name: str) -> Any:
-    """Return a type of a driver, which nobody met who has not imported it."""
-    return getattr(sys.modules.get(module), name, ())
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:
@@ -84,16 +113,15 @@ def _frames(error: BaseException) -> Iterator[FrameType]:
         step = step.tb_next
 
 
-def _is_gone_for_psycopg(error: Any) -> bool:
-    if error.sqlstate is not None:
-        return bool(_GONE_STATES.match(error.sqlstate))
+def _is_gone_for_psycopg(text: str) -> bool:
     # No code comes with an error of libpq, nor with what a server says before it lets one in.
-    text = str(error)
     return bool((_NOT_NOW if "FATAL:" in text else _CUT_OFF).search(text))
 
 
-_GONE_STATES = re.compile("08|57P0[123]")
-_NOT_NOW = re.compile("the database system is |terminating connection ")
+_NOT_NOW = re.compile(
+    "the database system is |too many (clients|connections)|remaining connection slots"
+    "|terminating connection (?!due to (idle-in-)?transaction timeout)"
+)
 _CUT_OFF = re.compile(
     "Is the server running|closed the connection unexpectedly|has been closed unexpectedly"
     "|the connection is lost|EOF detected|Broken pipe|timeout expired"

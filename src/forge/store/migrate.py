@@ -8,7 +8,8 @@ import asyncpg
 
 from forge.core.errors import SchemaMissing
 from forge.store.database import Database
-from forge.store.link import LOST, close_quietly, refused, unavailable
+from forge.store.fault import DRIVER_ERRORS, translated
+from forge.store.link import close_quietly
 from forge.store.statement import load
 
 LOCK = 0x466F726765  # "Forge": whoever migrates holds this advisory lock
@@ -44,10 +45,8 @@ async def migrate(database: Database) -> list[Migration]:
             return missing
         finally:
             await close_quietly(connection)
-    except LOST as error:
-        raise unavailable(error) from error
-    except asyncpg.PostgresError as error:
-        raise refused(error) from error
+    except DRIVER_ERRORS as error:
+        raise translated(error) from error
 
 
 async def pending(connection: "asyncpg.Connection[Any]") -> list[Migration]:
@@ -86,7 +85,7 @@ def _read(filename: str, sql: str) -> Migration:
 
 
 async def _apply(connection: "asyncpg.Connection[Any]", migration: Migration) -> None:
-    async with connection.transaction():
+    async with connection.transaction(isolation="read_committed"):
         await connection.execute(load("ledger/create"))
         await connection.execute(migration.sql)
         await connection.execute(load("functions/protect"))

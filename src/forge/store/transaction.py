@@ -8,8 +8,9 @@ from typing import Any, Literal
 import asyncpg
 
 from forge.core.errors import ForgeError
+from forge.core.sqlstate import Blame
 from forge.store.database import Database
-from forge.store.link import BUSY, LOST, refused, unavailable
+from forge.store.fault import BROKEN, DRIVER_ERRORS, blame, is_busy, is_lost, refused, unavailable
 from forge.store.statement import Statement, load, nothing
 from forge.store.tenant import become_in_transaction
 
@@ -29,7 +30,7 @@ async def transaction(
     pool = await database.users()
     try:
         conn = await pool.acquire(timeout=database.connect_timeout)
-    except (*LOST, asyncpg.PostgresError) as error:
+    except DRIVER_ERRORS as error:
         raise unavailable(error) from error
     try:
         async with _whole(conn, isolation, database):
@@ -38,10 +39,10 @@ async def transaction(
     except ForgeError:
         raise
     except asyncpg.PostgresError as error:
-        if isinstance(error, LOST):
+        if blame(error) in (Blame.PLATFORM, Blame.PLATFORM_IF_READ_ONLY):
             raise unavailable(error) from error
         raise
-    except LOST as error:
+    except BROKEN as error:
         # The borrower may have raised one of these on its own account.
         if _is_closed(conn):
             raise unavailable(error) from error
@@ -50,15 +51,9 @@ async def transaction(
         await pool.release(conn, timeout=FOR_ROLLBACK)
 
 
-def is_conflict(error: BaseException) -> bool:
-    """Whether the same transaction may well succeed when it is run again."""
-    conflicts = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
-    return isinstance(error, conflicts)
-
-
 def busy(error: Exception) -> Exception:
     """Return what the caller is to be told of an error that another time may not bring."""
-    return refused(error) if isinstance(error, BUSY) else error
+    return refused(error) if is_busy(error) else error
 
 
 @asynccontextmanager
@@ -74,8 +69,9 @@ async def _whole(conn: Any, isolation: Isolation, database: Database) -> AsyncIt
     try:
         async with asyncio.timeout(FOR_COMMIT):
             await began.commit()
-    except LOST:
-        _end(conn)
+    except DRIVER_ERRORS as error:
+        if is_lost(error):
+            _end(conn)
         raise
 
 
@@ -96,7 +92,7 @@ async def _undo(began: Any, conn: Any, database: Database) -> None:
     try:
         async with asyncio.timeout(FOR_ROLLBACK):
             await began.rollback()
-    except (*LOST, asyncpg.PostgresError):
+    except DRIVER_ERRORS:
         _end(conn)
         # Behind a pooler the id is not that of the session.
         if not database.pooler:

@@ -1,0 +1,115 @@
+"""What an error of a driver means, by the one table in core/sqlstate."""
+
+import asyncio
+import sys
+from typing import Any
+
+import asyncpg
+
+from forge.core.errors import (
+    AccessRefused,
+    DatabaseUnavailable,
+    ForgeError,
+    SchemaMissing,
+    StatementRefused,
+)
+from forge.core.sqlstate import CONFLICTS, Blame, Remedy, is_locked_out, judge
+from forge.store.connecting import NoSuitableHost
+
+# What a connection raises that is of no more use, without a word from its server.
+BROKEN = (
+    OSError,
+    asyncio.TimeoutError,
+    asyncpg.InterfaceError,
+    # What asyncpg raises on a connection that died between two messages.
+    asyncpg.InternalClientError,
+)
+DRIVER_ERRORS = (*BROKEN, asyncpg.PostgresError)
+
+
+def state_of(error: BaseException | None) -> str:
+    """Return the SQLSTATE that the server sent with an error, by whichever driver; "" for none."""
+    if isinstance(error, driver_type("sqlalchemy.exc", "DBAPIError")):
+        error = error.orig
+    elif isinstance(error, driver_type("django.db", "Error")):
+        error = error.__cause__
+    elif not isinstance(error, asyncpg.PostgresError | driver_type("psycopg", "Error")):
+        return ""
+    return getattr(error, "sqlstate", None) or ""
+
+
+def driver_type(module: str, name: str) -> Any:
+    """Return a type of a driver, or one that nothing is where the driver was not imported."""
+    return getattr(sys.modules.get(module), name, _NoDriver)
+
+
+class _NoDriver(Exception):
+    """Never raised."""
+
+
+def is_lost(error: BaseException | None) -> bool:
+    """Whether a connection of asyncpg that raised this is of no more use."""
+    if isinstance(error, asyncpg.PostgresError):
+        return judge(state_of(error)).remedy is Remedy.RECONNECT
+    return isinstance(error, BROKEN)
+
+
+def is_busy(error: BaseException | None) -> bool:
+    """Whether the same statement may well succeed on the same connection later."""
+    return judge(state_of(error)).remedy is Remedy.RETRY
+
+
+def is_conflict(error: BaseException | None) -> bool:
+    """Whether the same transaction may well succeed when it is run again."""
+    return state_of(error) in CONFLICTS
+
+
+def blame(error: BaseException) -> Blame:
+    """Say who pays for what a user's own statement raised."""
+    return judge(state_of(error)).blame
+
+
+def translated(error: BaseException) -> ForgeError:
+    """Say in Forge's words what a statement of its own failed of."""
+    return unavailable(error) if is_lost(error) else refused(error)
+
+
+def unavailable(error: BaseException) -> DatabaseUnavailable:
+    """Say why there is no connection."""
+    reason = str(error) or type(error).__name__
+    if _is_locked_out(error):
+        return AccessRefused(
+            f"the database does not let Forge in: {reason}; create what is missing, or correct "
+            "FORGE_DATABASE_URL or [database] url"
+        )
+    if isinstance(error, NoSuitableHost):
+        return DatabaseUnavailable(
+            f"{reason}; promote a standby, or correct FORGE_DATABASE_URL or [database] url"
+        )
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+        return DatabaseUnavailable(
+            f"the database is read-only: {reason}; it is a standby, or was set read-only. Promote "
+            "it, or name the primary in FORGE_DATABASE_URL or [database] url"
+        )
+    return DatabaseUnavailable(
+        f"the database does not answer: {reason}; check that it runs and that "
+        "FORGE_DATABASE_URL or [database] url names it"
+    )
+
+
+def refused(error: BaseException) -> ForgeError:
+    """Say what an answer of the server means: busy for now, not migrated, or a plain no."""
+    remedy = judge(state_of(error)).remedy
+    if remedy is Remedy.RETRY:
+        return DatabaseUnavailable(f"the database is busy: {error}; try again")
+    if remedy is Remedy.MIGRATE:
+        return SchemaMissing(f"{error}; run `forge migrate` on this database")
+    return StatementRefused(
+        f"the database refused: {error}", blames_value=remedy is Remedy.REFUSE_VALUE
+    )
+
+
+def _is_locked_out(error: BaseException) -> bool:
+    if isinstance(error, asyncpg.PostgresError):
+        return is_locked_out(state_of(error))
+    return isinstance(error, asyncpg.exceptions.ClientConfigurationError)
