@@ -28,6 +28,7 @@ def test_programs_are_told_in_json(empty: Project) -> None:
     assert first["applied"] == [str(migration) for migration in all_migrations()]
     assert first["roles"] == ["forge_api", "forge_worker"]
     assert "greet" in first["job_types"]
+    assert [warning["check"] for warning in second.pop("warnings")] == ["owner"]
     assert second == {"applied": [], "transport": None, "roles": [], "job_types": []}
 
 

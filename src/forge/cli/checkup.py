@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from forge.app import Forge
+from forge.cli.check_rights import check_rights
 from forge.cli.check_tables import check_tables
 from forge.cli.check_work import check_work
 from forge.cli.finding import Finding, ok, problem, warning
@@ -32,6 +33,7 @@ async def _ask(app: Forge, database: Database, findings: list[Finding]) -> None:
     if missing:
         return  # the rest asks tables that may not be there
     findings.append(await _grants(database))
+    findings += await check_rights(database, is_embedded=app.database_url is None)
     findings += await check_tables(database)
     findings += await check_work(app, database)
 

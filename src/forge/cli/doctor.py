@@ -1,14 +1,10 @@
 """`forge doctor`: what is wrong, and what to do about it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from forge.cli.options import json_option, project_options
-
-if TYPE_CHECKING:
-    from forge.cli.finding import Finding
 
 
 @click.command()
@@ -21,22 +17,12 @@ def doctor(app_option: str | None, config_path: Path | None, as_json: bool) -> i
     """
     from forge.cli.checkup import check_up
     from forge.cli.project import find_database, run
-    from forge.cli.show import print_json
+    from forge.cli.show import print_findings, print_json
 
     findings = run(find_database(app_option, config_path), check_up)
     is_well = all(finding.level != "problem" for finding in findings)
     if as_json:
         print_json({"ok": is_well, "findings": findings})
     else:
-        _print(findings)
+        print_findings(findings)
     return 0 if is_well else 1
-
-
-def _print(findings: "list[Finding]") -> None:
-    from forge.cli.show import COLOURS
-
-    for finding in findings:
-        level = click.style(f"{finding.level:<8}", fg=COLOURS[finding.level])
-        click.echo(f"{level} {finding.check}: {finding.message}")
-        if finding.advice is not None:
-            click.echo(f"{'':<8} -> {finding.advice}")

@@ -9,6 +9,7 @@ from forge.cli.options import json_option, project_options
 
 if TYPE_CHECKING:
     from forge.app import Forge
+    from forge.cli.finding import Finding
 
 
 class Report(NamedTuple):
@@ -18,6 +19,7 @@ class Report(NamedTuple):
     transport: str | None
     roles: list[str]
     job_types: list[str]
+    warnings: "list[Finding]"
 
 
 @click.command()
@@ -30,7 +32,7 @@ def migrate(
 ) -> None:
     """Apply the migrations that this database lacks, and make the app's job types known."""
     from forge.cli.project import find_app_or_database, run
-    from forge.cli.show import print_json
+    from forge.cli.show import print_findings, print_json
     from forge.store import migrate as migrations
     from forge.store.embedded import open_shared
     from forge.store.roles import roles_as_sql
@@ -42,19 +44,21 @@ def migrate(
         return
     app = find_app_or_database(app_option, config_path)
     if app.database_url is not None:
-        report = run(app, lambda app: _migrate(app, roles))
+        report = run(app, lambda app: _migrate(app, roles, is_embedded=False))
     else:
         # Opened here, since an app that opens it would migrate it before we could say so.
         with open_shared(app.config.embedded.folder) as server:
             app.database_url = server.url
-            report = run(app, lambda app: _migrate(app, roles))
+            report = run(app, lambda app: _migrate(app, roles, is_embedded=True))
     if as_json:
         print_json(report._asdict())
     else:
         _print(report)
+        print_findings(report.warnings, stderr=True)
 
 
-async def _migrate(app: "Forge", roles: bool) -> Report:
+async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> Report:
+    from forge.cli.check_rights import check_rights
     from forge.store import job_types
     from forge.store.migrate import migrate
     from forge.store.roles import ROLES, grant_roles
@@ -68,7 +72,9 @@ async def _migrate(app: "Forge", roles: bool) -> Report:
         await grant_roles(database)
     if app.definitions:
         await database.run(job_types.register(type_rows(app.definitions.values())))
-    return Report(applied, transport, list(ROLES) if roles else [], sorted(app.definitions))
+    warnings = await check_rights(database, is_embedded=is_embedded)
+    made = list(ROLES) if roles else []
+    return Report(applied, transport, made, sorted(app.definitions), warnings)
 
 
 def _print(report: Report) -> None:

@@ -15,6 +15,8 @@ from forge.core.harmless import harmless
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from forge.cli.finding import Finding
+
 COLOURS = {
     "completed": "green",
     "running": "cyan",
@@ -58,6 +60,15 @@ def print_either(as_json: bool, value: Any, line: str) -> None:
         print_json(value)
     else:
         say(line)
+
+
+def print_findings(findings: "Iterable[Finding]", *, stderr: bool = False) -> None:
+    """Write what a check-up found, each with what to do about it."""
+    for finding in findings:
+        level = click.style(f"{finding.level:<8}", fg=COLOURS[finding.level])
+        click.echo(f"{level} {finding.check}: {finding.message}", err=stderr)
+        if finding.advice is not None:
+            click.echo(f"{'':<8} -> {finding.advice}", err=stderr)
 
 
 def print_table(columns: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:

@@ -13,6 +13,22 @@ def grants() -> Statement[Row]:
     return Statement(load("doctor/grants"), (), only)
 
 
+def superuser_owners() -> Statement[Rows]:
+    return Statement(load("doctor/superuser_owners"), (), rows)
+
+
+def schema_creators() -> Statement[Rows]:
+    return Statement(load("doctor/schema_creators"), (), rows)
+
+
+def role_powers(roles: list[str]) -> Statement[Rows]:
+    return Statement(load("doctor/role_powers"), (roles,), rows)
+
+
+def rights_held(roles: list[str]) -> Statement[Rows]:
+    return Statement(load("doctor/rights_held"), (roles,), rows)
+
+
 def owners_gone(silent_for: float) -> Statement[Rows]:
     return Statement(load("doctor/owners_gone"), (silent_for,), rows)
 
