@@ -4,7 +4,8 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
@@ -19,6 +20,7 @@ from forge.store.database import Database
 from forge.store.embedded import Cluster
 from forge.store.statement import Statement, nothing
 from tests.faults.kit.process import until
+from tests.faults.kit.proxy import Proxy
 from tests.faults.kit.server import running_server
 
 Errors = dict[str, BaseException]
@@ -144,6 +146,62 @@ async def test_a_server_that_does_not_answer_is_lost(lasting: Cluster) -> None:
     assert _is_loss(error)
 
 
+async def test_a_connection_between_the_server_s_last_word_and_its_end_is_lost(
+    lasting: Cluster,
+) -> None:
+    async with await Proxy.open(lasting.url()) as proxy:
+        database = Database(proxy.url())
+        held = await (await database.users()).acquire()
+        proxy.network.loses_fin = True
+        await _terminate(lasting.url(), held.get_server_pid(), proxy)
+
+        error = await _error(lambda: _in_transaction(held))
+
+        held.terminate()
+        await database.close()
+    assert isinstance(error.__context__ or error, asyncpg.InternalClientError)
+    assert _is_loss(error)
+
+
+async def test_a_connection_that_two_tasks_use_at_once_is_no_loss(lasting: Cluster) -> None:
+    connection = await asyncpg.connect(lasting.url())
+    asking = asyncio.create_task(connection.execute("select pg_sleep(0.2)"))
+    await asyncio.sleep(0)
+
+    error = await _error(lambda: connection.execute("select 1"))
+
+    await asking
+    await connection.close()
+    assert "another operation is in progress" in str(error)
+    assert not _is_loss(error)
+
+
+@pytest.mark.parametrize(
+    ("setting", "is_lost"),
+    [("idle_session_timeout", True), ("idle_in_transaction_session_timeout", False)],
+)
+async def test_a_session_that_idled_for_too_long(
+    setting: str, is_lost: bool, lasting: Cluster
+) -> None:
+    url = f"{lasting.url()}&options=-c%20{setting}%3D50"
+    watcher = await asyncpg.connect(lasting.url())
+    with psycopg.connect(url, autocommit=is_lost) as idle:
+        idle.execute("select 1")
+        await until(lambda: _has_ended(watcher, idle.info.backend_pid), 30, "the session has ended")
+
+        error = await _error(lambda: asyncio.to_thread(idle.execute, "select 1"))
+
+    await watcher.close()
+    assert _is_loss(error) == is_lost, repr(error)
+
+
+async def test_a_server_without_room_for_another_connection_is_a_loss(lasting: Cluster) -> None:
+    async with _without_room(lasting) as url:
+        errors = {name: await _error(act) for name, act in _asking(url, "select 1").items()}
+
+    assert {name: _is_loss(error) for name, error in errors.items()} == dict.fromkeys(DRIVERS, True)
+
+
 async def test_a_pool_without_room_is_no_loss(lasting: Cluster) -> None:
     config = Config(database={"pool_size": 1, "connect_timeout": "50ms"})
     async with Forge(config, database_url=lasting.url()) as app:
@@ -225,6 +283,27 @@ def _asking(url: str, sql: str) -> dict[str, Act]:
         "SQLAlchemy on psycopg": lambda: asyncio.to_thread(by_engine),
         "SQLAlchemy on asyncpg": by_async_engine,
     }
+
+
+@asynccontextmanager
+async def _without_room(server: Cluster) -> AsyncIterator[str]:
+    """A login that may have no connection at all."""
+    admin = await asyncpg.connect(server.url())
+    await admin.execute("create role nobody_fits login connection limit 0")
+    yield server.url().replace("forge@", "nobody_fits@")
+    await admin.execute("drop role nobody_fits")
+    await admin.close()
+
+
+async def _terminate(url: str, pid: int, proxy: Proxy) -> None:
+    admin, before = await asyncpg.connect(url), proxy.network.bytes_to_client
+    await admin.execute("select pg_terminate_backend($1, 5000)", pid)
+    await admin.close()
+    await until(lambda: proxy.network.bytes_to_client > before, 30, "its last word came")
+
+
+async def _has_ended(watcher: "asyncpg.Connection[Any]", pid: int) -> bool:
+    return not await watcher.fetch("select from pg_stat_activity where pid = $1", pid)
 
 
 async def _in_transaction(conn: Any) -> None:

@@ -11,7 +11,9 @@ from forge.core.job import Job
 from forge.core.outcome import Completion
 from forge.core.payload import decode, encode
 from forge.store import jobs
+from forge.store.fault import is_busy
 from forge.store.jobs import Note
+from forge.store.loss import excuse, excuse_conflicts
 from forge.store.statement import Statement
 
 if TYPE_CHECKING:
@@ -168,10 +170,16 @@ class JobContext:
         The output is what is given here; without it, what the handler returns afterwards.
         """
         text = self._write(output)
-        async with self.db.acquire() as conn, conn.transaction():
-            yield conn
-            if not await self._complete_on(conn, text):
-                raise self.stale("complete_in_transaction")
+        try:
+            async with self.db.acquire() as conn, conn.transaction():
+                yield conn
+                if not await self._complete_on(conn, text):
+                    raise self.stale("complete_in_transaction")
+        except Exception as error:
+            # At a stricter level of isolation any statement, and the commit, may fail of what other
+            # transactions do, and the completion is one of those that may be to blame.
+            excuse_conflicts(error)
+            raise
         self.completed = True
         self._around.completed(self)
 
@@ -231,7 +239,12 @@ class JobContext:
 
 async def is_accepted(conn: "Connection[Any]", statement: Statement[list[UUID]]) -> bool:
     """Run a fenced statement on a handler's connection, and say whether the fence let it pass."""
-    return bool(statement.read(await conn.fetch(statement.sql, *statement.args)))
+    try:
+        return bool(statement.read(await conn.fetch(statement.sql, *statement.args)))
+    except Exception as error:
+        if is_busy(error):  # a lock timeout, for example: the statement is not the handler's own
+            excuse(error)
+        raise
 
 
 def _storable(message: str) -> str:

@@ -18,6 +18,7 @@ from forge.core.outcome import (
     Completion,
     Crashed,
     Expired,
+    Failure,
     Outcome,
     Policy,
     Raised,
@@ -175,7 +176,17 @@ class Runner:
                 outcome = self._failed(attempt, error)
             except Exception as fault:  # of the error itself, a Snooze that knows no delay for one
                 outcome = Raised(self._app.classifier.failure(fault))
+        if isinstance(outcome, Raised) and outcome.failure.is_loss_if_read_only:
+            outcome = await self._blamed(outcome.failure)
         self._end(attempt, outcome)
+
+    async def _blamed(self, failure: Failure) -> Raised:
+        """Decide whether a refused write is due to a read-only server or to the handler."""
+        try:
+            is_loss = await self._around.is_read_only()
+        except BaseException:  # asked to stop meanwhile
+            is_loss = True
+        return Raised(failure._replace(is_loss=is_loss))
 
     async def _outcome(self, attempt: Attempt) -> Outcome | Settled:
         job, definition, context = attempt.job, attempt.definition, attempt.context

@@ -9,6 +9,7 @@ from forge.core.errors import InvalidValue
 from forge.store.database import Pool
 from forge.store.jobs import Note
 from forge.store.link import Link
+from forge.store.read_only import is_read_only
 from forge.store.statement import Statement
 from forge.telemetry.call_meter import CallMeter
 from forge.worker.context import JobContext
@@ -61,6 +62,10 @@ class InLoop:
 
     async def run(self, statement: Statement[T]) -> T:
         return await self._link.run(statement)
+
+    async def is_read_only(self) -> bool:
+        """Whether the database that this worker or its handlers reach accepts no writes."""
+        return await is_read_only(self._link, self._pool)
 
     def completed(self, context: JobContext) -> None:
         """Nothing is to be done: the context is the worker's own."""

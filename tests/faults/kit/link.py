@@ -71,6 +71,8 @@ class Network:
     bytes_to_server: int = 0
     bytes_to_client: int = 0
     bytes_dropped: int = 0
+    # Whether the end of a connection does not get through, though its last bytes do.
+    loses_fin: bool = False
 
 
 @dataclass
@@ -169,7 +171,7 @@ class Link:
 
     def _end(self, *, silently: bool, broken: bool) -> None:
         """Tell the other side that this one has gone, unless the network swallows that too."""
-        if silently:
+        if silently or (self._network.loses_fin and not broken):
             return
         if broken:
             self.reset()
