@@ -26,15 +26,17 @@ class DatabaseMachine(RuleBasedStateMachine):
         return self.runner.run(work)
 
 
-def run_machine(machine: type[DatabaseMachine], database_url: str, *, examples: int) -> None:
-    """Try so many orders of its steps."""
+def run_machine(
+    machine: type[DatabaseMachine], database_url: str, *, examples: int, steps: int = 40
+) -> None:
+    """Try this many orders of its steps."""
     with asyncio.Runner() as runner:
         machine.runner, machine.database = runner, Database(database_url)
         run_state_machine_as_test(
             machine,
             settings=settings(
                 max_examples=examples,
-                stateful_step_count=40,
+                stateful_step_count=steps,
                 suppress_health_check=list(HealthCheck),
             ),
         )

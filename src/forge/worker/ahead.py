@@ -25,9 +25,9 @@ class Ahead(deque[Waiting]):
     def jobs(self) -> list[Job]:
         return [waiting.job for waiting in self]
 
-    def forget(self, job_id: UUID) -> None:
-        """A job is no longer this worker's."""
-        kept = [waiting for waiting in self if waiting.job.id != job_id]
+    def forget(self, job_id: UUID, lease: int) -> None:
+        """Drop a job whose lease is over; a later lease of the same job stays."""
+        kept = [w for w in self if (w.job.id, w.job.lease) != (job_id, lease)]
         self.clear()
         self.extend(kept)
 

@@ -35,7 +35,7 @@ class Messages:
         self._routes = Routes(settings)
         visibility = settings.visibility_timeout.total_seconds()
         running = worker.runner.running
-        self.keeper = Keeper(claims, self._queues, who.id, visibility, running.__contains__, events)
+        self.keeper = Keeper(claims, self._queues, who.id, visibility, running.has_job, events)
         self.receiver = Receiver(
             claims,
             self._queues,

@@ -38,6 +38,7 @@ from forge.worker.attempt import Attempt, Stop
 from forge.worker.children import Children
 from forge.worker.context import JobContext
 from forge.worker.insist import insist
+from forge.worker.live_attempts import LiveAttempts
 from forge.worker.notes import Notes
 from forge.worker.recurrence import Recurrence
 from forge.worker.schedule_context import ScheduleContext
@@ -79,7 +80,7 @@ class Runner:
         self._threads = ThreadPoolExecutor(settings.max_concurrent, "forge-handler")
         self._loop = asyncio.get_running_loop()
         self._slots = Slots(self._attempt)
-        self.running: dict[UUID, Attempt] = {}
+        self.running = LiveAttempts(self._slots.take)
         self.mean_seconds = SLOW
         self.slot_freed: Callable[[], None] = lambda: None
 
@@ -96,8 +97,7 @@ class Runner:
         attempt = Attempt(job, definition)
         around = self._around.in_threads if attempt.definition.kind == "thread" else self._around
         attempt.context = JobContext(job, around)
-        self.running[job.id] = attempt
-        self._slots.take(attempt)
+        self.running.add(attempt)
 
     def _start_run(self, run: Run) -> None:
         """Give a run of a schedule its slot."""
@@ -110,8 +110,7 @@ class Runner:
         around = self._around.in_threads if definition.kind == "thread" else self._around
         attempt.context = context = ScheduleContext(run, around)
         context.definition = definition
-        self.running[run.id] = attempt
-        self._slots.take(attempt)
+        self.running.add(attempt)
 
     def stop_overdue(self) -> None:
         """Ask every attempt that is past its timeout to stop, and again until it does."""
@@ -140,11 +139,7 @@ class Runner:
 
     def let_go(self, job_id: UUID, lease: int) -> None:
         """Stop an attempt whose job is no longer its own."""
-        attempt = self.running.get(job_id)
-        if attempt is None or attempt.job.lease != lease or attempt.context.completed:
-            return  # whoever has completed its job itself may do what is left to do
-        attempt.context.cancelled = True
-        attempt.ask_to_stop(Stop.CANCELLED)
+        self.running.let_go(job_id, lease)
 
     def expect_slow(self) -> None:
         """What was fetched ahead waits in vain: the quick attempts before say nothing any more."""
@@ -272,9 +267,7 @@ class Runner:
             self._acker.written_elsewhere(job)
             done = Completion(job.id, job.lease, None)
             self._tell_completion(attempt, Returned(None), done, seconds)
-        # A worker taken for dead may have claimed its own former job again meanwhile.
-        if self.running.get(job.id) is attempt:
-            del self.running[job.id]
+        self.running.remove(attempt)
         self.slot_freed()
 
     def _settle(self, job: Job, outcome: Outcome, note: Note | None, seconds: float) -> Ack:

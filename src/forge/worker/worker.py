@@ -284,7 +284,7 @@ class Worker:
 
     def _let_go(self, job_id: UUID, lease: int) -> None:
         self.runner.let_go(job_id, lease)
-        self.claimer.ahead.forget(job_id)
+        self.claimer.ahead.forget(job_id, lease)
 
     def _beat_from_thread(self, beat: Beat) -> None:
         self._loop.call_soon_threadsafe(self._on_beat, beat)

@@ -58,6 +58,19 @@ async def gated_in_process(ctx: JobContext, input: dict[str, Any]) -> int:
 
 
 @job
+async def deaf_to_cancel(ctx: JobContext, input: dict[str, Any]) -> int:
+    """Goes on until its gate opens, however often it is cancelled."""
+    is_open = open_for(ctx, input)
+    with told(ctx):
+        while not is_open():
+            try:
+                await until(is_open, PATIENCE, "the gate opens")
+            except asyncio.CancelledError:
+                say("would not stop", lease=ctx.lease)
+    return ctx.lease
+
+
+@job
 async def beating(ctx: JobContext, input: dict[str, Any]) -> None:
     """Says that it lives until it learns that it does not."""
     is_open = open_for(ctx, input)

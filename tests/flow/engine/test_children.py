@@ -48,7 +48,7 @@ async def test_an_attempt_that_has_left_its_child_does_not_end_it_for_the_next(
     await psql.fetch("select from forge_jobs where id = $1 for update", first.id)
     (tmp_path / "first gate").touch()
     await until(lambda: _waits_for_a_lock(psql), 10, "its output waits to be written")
-    attempt = worker.runner.running[first.id]
+    attempt = worker.runner.running[first.id, 1]
 
     second = await _completed(tmp_path, "second")
     attempt.ask_to_stop(Stop.TIMEOUT)

@@ -28,7 +28,7 @@ async def test_what_finds_no_slot_free_waits_for_one(
 
     worker.claimer._take(by_claim, start=True, is_late=False)
 
-    assert set(worker.runner.running) == {job.id for job in by_message}
+    assert set(worker.runner.running) == {(job.id, job.lease) for job in by_message}
     assert worker.claimer.ahead.jobs == by_claim
     release.set()
 
@@ -49,7 +49,7 @@ async def test_what_was_fetched_ahead_and_finds_slots_free_takes_them(
 
     worker.claimer._take(ahead, start=False, is_late=False)
 
-    assert set(worker.runner.running) == {job.id for job in ahead[:2]}
+    assert set(worker.runner.running) == {(job.id, job.lease) for job in ahead[:2]}
     assert worker.claimer.ahead.jobs == ahead[2:]
     release.set()
     for job in ahead:
