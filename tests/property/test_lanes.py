@@ -1,6 +1,6 @@
 """Lanes: whatever comes and goes, no line of due jobs is passed over for ever."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -16,12 +16,17 @@ class Seen(NamedTuple):
     lane: int
     due_in: float
     urgency: int
+    head: float = 0.0
 
 
 class Waiting(NamedTuple):
-    scheduled_at: datetime
+    due: float
     id: UUID
     lane: int
+
+    @property
+    def scheduled_at(self) -> datetime:
+        return datetime.fromtimestamp(self.due, UTC)
 
 
 class Queue:
@@ -29,13 +34,21 @@ class Queue:
 
     def __init__(self, lengths: dict[int, int]) -> None:
         self.waiting = [
-            Waiting(BEGINNING[0] + timedelta(seconds=place), UUID(int=lane * 1000 + place), lane)
+            Waiting(float(place), UUID(int=lane * 1000 + place), lane)
             for lane, length in lengths.items()
             for place in range(1, length + 1)
         ]
 
     def survey(self) -> list[Seen]:
-        return [Seen(lane, 0.0, _urgency(lane)) for lane in {job.lane for job in self.waiting}]
+        heads: dict[int, float] = {}
+        for job in self.waiting:
+            heads[job.lane] = min(job.due, heads.get(job.lane, job.due))
+        return [Seen(lane, 0.0, _urgency(lane), head) for lane, head in heads.items()]
+
+    def add(self, due: float, lane: int) -> Waiting:
+        job = Waiting(due, UUID(int=len(self.waiting) + 10**9), lane)
+        self.waiting.append(job)
+        return job
 
     def claim(self, asked: list[tuple[int, datetime, UUID]], limit: int) -> list[Waiting]:
         behind = {lane: place for lane, *place in asked}
@@ -130,6 +143,42 @@ def test_looking_costs_at_most_a_tenth_of_the_time_however_often_one_is_hinted(
     lanes.hint(now)
 
     assert not lanes.survey_is_due(now + 9 * took - LOOK_AGAIN - 1e-3)
+
+
+@given(
+    busy=st.integers(1, 200),
+    older=st.integers(0, 100),
+    limit=st.integers(1, 50),
+    surveys=st.lists(st.booleans(), min_size=20, max_size=20),
+)
+def test_a_lane_waits_only_for_older_jobs_and_one_claim_per_older_head(
+    busy: int, older: int, limit: int, surveys: list[bool]
+) -> None:
+    """Other lanes of the same urgency keep getting jobs newer than the one that waits."""
+    queue, lanes = Queue({}), Lanes[Seen](lambda lane: True)
+    others = [5 * n for n in range(1, busy + 1)]
+    now = 1000.0
+    for place, lane in enumerate(others):
+        for n in range(limit + 1):
+            queue.add(float(place if place < older and n == 0 else now + n), lane)
+    waiting = queue.add(500.0, 0)
+    ahead = min(older, busy)
+    bound = ahead // limit + max(ahead - MOST_AT_ONCE + 1, 0) + 1
+
+    lanes.surveyed(queue.survey(), 0, 0)
+    for claim in range(bound):
+        if claim and surveys[claim % 20]:
+            lanes.surveyed(queue.survey(), 0, 0)
+        asked = lanes.next()
+        taken = queue.claim(asked, limit)
+        lanes.took(asked, taken, limit, lambda job: job.lane)  # type: ignore[attr-defined]
+        for job in taken:
+            queue.add(now + claim + 1, job.lane)
+        if any(lane == 0 for lane, *_ in asked):
+            break
+
+    assert any(lane == 0 for lane, *_ in asked)
+    assert waiting not in queue.waiting or len(taken) == limit
 
 
 def _urgency(lane: int) -> int:

@@ -85,6 +85,38 @@ async def test_a_job_is_not_taken_before_its_time(psql: "Psql[Any]", database: D
     assert 3500 < lane.due_in <= 3600
 
 
+@pytest.mark.parametrize("at", ["1969-12-31 23:59:59+00", "0001-01-01 BC", "-infinity"])
+async def test_a_job_scheduled_before_1970_is_taken(
+    psql: "Psql[Any]", database: Database, at: str
+) -> None:
+    worker = await registered(database)
+    old = await psql.fetchval(
+        f"insert into forge_jobs (job_type, scheduled_at) values ('work', '{at}') returning id"
+    )
+    later = await insert(psql)
+
+    taken = await claim(database, worker)
+
+    assert [job.id for job in sorted(taken, key=lambda job: job.due)] == [old, later]
+    assert taken[0].scheduled_at <= taken[1].scheduled_at
+
+
+async def test_a_job_scheduled_for_never_holds_up_no_other(
+    psql: "Psql[Any]", database: Database
+) -> None:
+    worker = await registered(database)
+    await psql.execute(
+        "insert into forge_jobs (job_type, scheduled_at) values ('work', 'infinity')"
+    )
+    (parked,) = await database.run(jobs.survey())
+    due = await insert(psql)
+
+    (job,) = await claim(database, worker)
+
+    assert parked.due_in == parked.head == float("inf")
+    assert job.id == due
+
+
 async def test_a_retry_is_taken_when_it_is_due_and_not_before(
     psql: "Psql[Any]", database: Database
 ) -> None:

@@ -5,6 +5,9 @@ from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
 
+BEGINNING_OF_TIME = datetime.min.replace(tzinfo=UTC)
+EARLIEST = BEGINNING_OF_TIME.timestamp()
+
 
 class Priority(IntEnum):
     """How urgent a job is; the highest goes first."""
@@ -45,7 +48,8 @@ class Job(NamedTuple):
 
     @property
     def scheduled_at(self) -> datetime:
-        return datetime.fromtimestamp(self.due, UTC)
+        # SQL may schedule a job for a time that Python has no date for.
+        return datetime.fromtimestamp(self.due, UTC) if self.due > EARLIEST else BEGINNING_OF_TIME
 
     @property
     def has_attempts(self) -> bool:

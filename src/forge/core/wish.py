@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypedDict, TypeGuard
 from uuid import UUID
@@ -190,6 +190,10 @@ def parse_moment(value: object, what: str) -> datetime | None:
     return None if value is None else check_moment(value, what)
 
 
+FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
+LAST_MOMENT = datetime(9000, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
 def check_moment(value: object, what: str) -> datetime:
     """Refuse what is not a point in time at which something could run."""
     if not isinstance(value, datetime):
@@ -199,7 +203,7 @@ def check_moment(value: object, what: str) -> datetime:
         )
     if value.tzinfo is None or value.utcoffset() is None:
         raise InvalidValue(f"{what} {value} has no time zone; use datetime.now(timezone.utc)")
-    if not 1970 <= value.year <= 9000:
+    if not FIRST_MOMENT <= value <= LAST_MOMENT:
         raise InvalidValue(f"{what} {value} is not a time to run at; use a year from 1970 to 9000")
     return value
 

@@ -28,6 +28,8 @@ class Lane(NamedTuple):
     queue: str
     worker_capability: str | None
     due_in: float
+    # When its first job is due, in seconds since the epoch.
+    head: float
 
     @property
     def priority(self) -> int:

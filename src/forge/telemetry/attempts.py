@@ -19,6 +19,8 @@ from forge.core.outcome import Settlement
 from forge.telemetry.instruments import Amounts, Spread
 from forge.telemetry.metrics import WorkerMetrics
 
+NEVER = float("inf")
+
 
 def measure_attempts(events: Events, metrics: WorkerMetrics, clock: DatabaseClock) -> None:
     """Count and measure the attempts of a worker from now on."""
@@ -52,7 +54,8 @@ class AttemptListener:
     def began(self, job: Job, when: float) -> None:
         """An attempt started: it had waited since its job was due, by the database's clock."""
         waits = self._metrics.job_queue_latency_milliseconds.labelled(job.type)
-        waits.observe(max(0.0, (when + self._clock.ahead - job.due) * 1000))
+        waited = (when + self._clock.ahead - job.due) * 1000
+        waits.observe(waited if 0 <= waited < NEVER else 0.0)
 
     def completed(self, job: Job, seconds: float, began: float | None) -> None:
         """An attempt succeeded: what is called for each of them is written out here."""
@@ -61,7 +64,8 @@ class AttemptListener:
         spread.total += seconds
         if began is not None:
             waited = (began + self._clock.ahead - job.due) * 1000
-            if waited < 0:  # two clocks are never quite the same
+            # Two clocks are never quite the same, and SQL may schedule for -infinity.
+            if not 0 <= waited < NEVER:
                 waited = 0.0
             waits.counts[bisect_left(waits.bounds, waited)] += 1
             waits.total += waited

@@ -1,6 +1,6 @@
 -- Where a waiting job stands in its lane: how many go before it, and in how many seconds it is due.
 -- $1 the job, $2 how many to count at most.
-select job.status, extract(epoch from job.scheduled_at - now())::float8 as due_in,
+select job.status, (extract(epoch from job.scheduled_at) - extract(epoch from now()))::float8 as due_in,
        (select count(*)
         from (select
               from forge_jobs

@@ -1,7 +1,7 @@
 -- How the jobs stand whose messages came to no claim, or whose attempts are over.
 -- $1 ids, $2 seconds of silence after which an owner is dead.
 select job.id, job.status, job.lease, job.worker_id, job.job_type, job.queue, job.worker_capability,
-       greatest(extract(epoch from job.scheduled_at - now()), 0)::float8 as due_in,
+       greatest(extract(epoch from job.scheduled_at) - extract(epoch from now()), 0)::float8 as due_in,
        exists (select from forge_workers as owner
                where owner.id = job.worker_id
                  and owner.last_heartbeat > now() - make_interval(secs => $2)) as owner_lives

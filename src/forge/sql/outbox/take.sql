@@ -26,5 +26,5 @@ with due as materialized (
         jobs.scheduled_at, jobs.priority, jobs.queue, jobs.worker_capability
 )
 select id, send_at, sends, job_id, is_waiting, priority, queue, worker_capability,
-       greatest(extract(epoch from scheduled_at - now()), 0)::float8 as due_in
+       greatest(extract(epoch from scheduled_at) - extract(epoch from now()), 0)::float8 as due_in
 from told;

@@ -20,5 +20,6 @@ with recursive lanes as (
         limit 1) as next
 )
 select lane, type as job_type, '' as queue, worker_capability,
-       greatest(extract(epoch from next_run_at - now()), 0)::float8 as due_in
+       greatest(extract(epoch from next_run_at) - extract(epoch from now()), 0)::float8 as due_in,
+       extract(epoch from next_run_at)::float8 as head
 from lanes;

@@ -65,7 +65,7 @@ class Queues:
             {
                 "Id": str(place),
                 "MessageBody": body_of(job_id),
-                "DelaySeconds": min(ceil(due_in), LONGEST_DELAY),
+                "DelaySeconds": ceil(min(due_in, LONGEST_DELAY)),
             }
             for place, (job_id, due_in) in enumerate(wanted)
         ]

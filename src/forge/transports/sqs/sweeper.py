@@ -1,14 +1,11 @@
 """Sweeping: jobs that wait and that nobody was told of get their row in the outbox."""
 
-from datetime import UTC, datetime
-from uuid import UUID
-
+from forge.core.lanes import BEGINNING
 from forge.store import jobs, outbox
 from forge.store.jobs import Lane, Place
 from forge.store.link import Link
 from forge.transports.sqs.routes import Routes
 
-BEGINNING = (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=0))
 # Rows looked at in one step, and steps in one round: a long line is walked in several rounds.
 STEP = 1000
 MOST_STEPS = 20
