@@ -17,7 +17,6 @@ from forge.catalog import Catalog
 from forge.classify import Classifier
 from forge.config import Config, given_or_loaded, given_url
 from forge.core.errors import InvalidValue, UnknownJob
-from forge.core.event import Events
 from forge.core.record import JobRecord
 from forge.core.wish import Options, check_uuid
 from forge.dead_letters import DeadLetters
@@ -64,7 +63,6 @@ class Forge(Calls, Recurring, Requesting, Measured):
         self.definitions: dict[str, JobDefinition[Any, Any]] = {}
         self.middlewares: list[Middleware] = []
         self.classifier = Classifier()
-        self.events = Events()
         self._session: Session | None = None
         self.configure(given_or_loaded(config), database_url=database_url)
 

@@ -112,4 +112,5 @@ class Session:
             pooler=settings.pooler,
             connect_timeout=settings.connect_timeout,
             observers=self._measured.observers,
+            events=self._measured.events,
         )

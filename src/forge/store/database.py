@@ -7,11 +7,13 @@ from typing import Any, TypeVar
 
 import asyncpg
 
+from forge.core.event import Events
 from forge.store.connecting import Connector
 from forge.store.fault import BROKEN
 from forge.store.link import SESSION, Link, Observer, session_settings
 from forge.store.links import Links
 from forge.store.loss import watch
+from forge.store.monitor import Monitor
 from forge.store.statement import Statement
 
 T = TypeVar("T")
@@ -30,6 +32,7 @@ class Database:
         pooler: bool = False,
         connect_timeout: timedelta = timedelta(seconds=10),
         observers: list[Observer] | None = None,
+        events: Events | None = None,
     ) -> None:
         self.url = url
         self.pool_size = pool_size
@@ -37,6 +40,8 @@ class Database:
         self.connect_timeout = connect_timeout.total_seconds()
         # Told of every statement that a link runs.
         self.observers = [] if observers is None else observers
+        self.events = Events() if events is None else events
+        self._monitor = Monitor(self)
         self._connector = Connector(url, self.connect_timeout)
         self._links = Links(self.link, pool_size, self.connect_timeout)
         self._users: asyncpg.Pool[Any] | None = None
@@ -46,9 +51,22 @@ class Database:
         """Open one connection; `planned` ones run Forge's own statements only."""
         return await self._connector.connect(**self._options(planned))
 
-    def link(self, *, timeout: float = 30) -> Link:
-        """Return a connection that is reopened when it was lost."""
-        return Link(self.connect, pooler=self.pooler, timeout=timeout, observers=self.observers)
+    def link(self, *, timeout: float = 30, is_elsewhere: bool = False) -> Link:
+        """Return a connection that is reopened when it was lost.
+
+        One that is used elsewhere, in the loop of another thread, is not watched over.
+        """
+        link = Link(
+            self.connect,
+            pooler=self.pooler,
+            timeout=timeout,
+            observers=self.observers,
+            opened=_nothing if is_elsewhere else self._monitor.watch,
+            silence=self._monitor.silence,
+        )
+        if not is_elsewhere:
+            self._monitor.add_link(link)
+        return link
 
     async def run(self, statement: Statement[T], tenant: int | None = None) -> T:
         """Run one statement in a transaction of its own, on behalf of a tenant or of everybody."""
@@ -71,6 +89,7 @@ class Database:
         return self._users
 
     async def close(self) -> None:
+        await self._monitor.close()
         await self._links.close()
         users, self._users = self._users, None
         if users is not None:
@@ -83,7 +102,9 @@ class Database:
         }
 
     async def _connect_for_users(self, _dsn: str | None, **given: Any) -> "asyncpg.Connection[Any]":
-        return await self._connector.connect(**self._options(planned=False), **given)
+        connection = await self._connector.connect(**self._options(planned=False), **given)
+        self._monitor.add_handlers(connection)
+        return connection
 
 
 async def _close(pool: "asyncpg.Pool[Any]") -> None:
@@ -92,3 +113,6 @@ async def _close(pool: "asyncpg.Pool[Any]") -> None:
             await pool.close()
     except BROKEN:
         pool.terminate()
+
+
+def _nothing() -> None: ...

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, TypeVar
 
 import asyncpg
@@ -11,7 +11,7 @@ import asyncpg
 from forge.core.errors import ForgeError
 from forge.store.fault import BROKEN, DRIVER_ERRORS, is_lost, translated, unavailable
 from forge.store.secured import as_secured, is_secured, secured_text
-from forge.store.statement import Statement
+from forge.store.statement import Statement, load
 from forge.store.tenant import become, become_in_transaction
 
 T = TypeVar("T")
@@ -42,8 +42,16 @@ class Link:
         pooler: bool = False,
         timeout: float = 30,
         observers: Sequence[Observer] = (),
+        opened: Callable[[], None] = lambda: None,
+        silence: Callable[[], None] = lambda: None,
     ) -> None:
         self._connect = connect
+        # Called when it has connected, and when the server did not answer, or does so again.
+        self._on_open = opened
+        self._on_silence = silence
+        self._was_silent = False
+        self._sent_at: float | None = None
+        self.opened_at = 0.0
         self._observers = observers
         self._pooler = pooler
         self._timeout = timeout
@@ -56,12 +64,14 @@ class Link:
     async def run(self, statement: Statement[T], tenant: int | None = None) -> T:
         """Run one statement in a transaction of its own, on behalf of a tenant or of everybody."""
         async with self._lock:
-            began = perf_counter()
+            began = self._sent_at = perf_counter()
             try:
                 found = await self._fetch(statement, tenant)
             except ForgeError as error:
                 self._tell(statement, perf_counter() - began, error)
                 raise
+            finally:
+                self._sent_at = None
             self._tell(statement, perf_counter() - began, None)
             return statement.read(found)
 
@@ -77,11 +87,44 @@ class Link:
             return await connection.fetch(statement.sql, *statement.args, timeout=self._timeout)
         except DRIVER_ERRORS as error:
             if is_lost(error):
-                self._drop()
+                self.drop()
+                self._note_silence(error)
             raise translated(error) from error
         except BaseException:
-            self._drop()
+            self.drop()
             raise
+
+    @property
+    def connection(self) -> "asyncpg.Connection[Any] | None":
+        """The connection, while it is open."""
+        found = self._connection
+        return None if found is None or found.is_closed() else found
+
+    @property
+    def waits(self) -> float | None:
+        """For how many seconds a statement has been under way."""
+        return None if self._sent_at is None else perf_counter() - self._sent_at
+
+    async def prove(self, patience: float) -> bool:
+        """Drop the connection if it is idle and does not answer; say whether there was no need."""
+        if self._lock.locked() or self.connection is None:
+            return True
+        async with self._lock:
+            try:
+                connection = await self._opened()
+                await connection.fetch(load("server/answer"), timeout=patience)
+            except (*DRIVER_ERRORS, ForgeError):
+                self.drop()
+                return False
+            except BaseException:
+                self.drop()
+                raise
+        return True
+
+    def _note_silence(self, error: BaseException) -> None:
+        if isinstance(error, TimeoutError):
+            self._was_silent = True
+            self._on_silence()
 
     def _tell(self, statement: Statement[Any], seconds: float, error: ForgeError | None) -> None:
         for observer in self._observers:
@@ -105,14 +148,14 @@ class Link:
                 raise
             finally:
                 if connection.is_closed() or connection.is_in_transaction():
-                    self._drop()
+                    self.drop()
 
     async def _become(self, connection: "asyncpg.Connection[Any]", tenant: int | None) -> None:
         try:
             await become(connection, tenant, self._timeout)
         except BaseException:
             # For whom it acts is not known, and nobody may find out by using it.
-            self._drop()
+            self.drop()
             raise
         self.tenant = tenant
 
@@ -132,10 +175,17 @@ class Link:
             self._connection = await self._connect()
             self._secured = self.tenant = None
         except DRIVER_ERRORS as error:
+            self._note_silence(error)
             raise unavailable(error) from error
+        self.opened_at = monotonic()
+        self._on_open()
+        if self._was_silent:
+            self._was_silent = False
+            self._on_silence()
         return self._connection
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
+        """End the connection at once: whatever waits for it fails, the next use opens another."""
         if self._connection is not None:
             self._connection.terminate()
             self._connection = None

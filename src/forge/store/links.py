@@ -28,7 +28,7 @@ class Links:
         self._size = size
         self._patience = patience
         self._idle: list[Link] = []
-        self._made = 0
+        self._made: set[Link] = set()
         self._waiting: deque[asyncio.Future[Link]] = deque()
 
     async def run(self, statement: Statement[T], tenant: int | None = None) -> T:
@@ -37,7 +37,10 @@ class Links:
         try:
             return await link.run(statement, tenant)
         finally:
-            self._give_back(link)
+            if link in self._made:
+                self._give_back(link)
+            else:
+                await link.close()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
@@ -47,13 +50,20 @@ class Links:
             async with link.lend() as connection:
                 yield connection
         finally:
-            self._give_back(link)
+            if link in self._made:
+                self._give_back(link)
+            else:
+                await link.close()
 
     async def close(self) -> None:
-        idle, self._idle = self._idle, []
+        """Close what is idle at once, and what is in use when it is given back."""
+        idle, self._idle, self._made = self._idle, [], set()
+        waiting, self._waiting = self._waiting, deque()
+        for turn in waiting:
+            if not turn.done():
+                turn.set_exception(DatabaseUnavailable("the app was closed; open it again"))
         for link in idle:
             await link.close()
-        self._made -= len(idle)
 
     def _take(self, tenant: int | None) -> Link:
         """Take the link last used of those that act for the tenant already, or of all."""
@@ -63,23 +73,33 @@ class Links:
         return self._idle.pop()
 
     async def _wait(self) -> Link:
-        if self._made < self._size:
-            self._made += 1
-            return self._make()
+        if len(self._made) < self._size:
+            self._made.add(link := self._make())
+            return link
         turn: asyncio.Future[Link] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
             async with asyncio.timeout(self._patience):
                 return await turn
         except BaseException as error:
-            if turn.done() and not turn.cancelled():
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self._give_back(turn.result())
             if isinstance(error, TimeoutError):
-                raise DatabaseUnavailable(
-                    f"no connection came free within {self._patience:g} s; raise [database] "
-                    "pool_size, or dispatch in bulk"
-                ) from None
+                raise self._none_free() from None
             raise
+
+    def _none_free(self) -> DatabaseUnavailable:
+        silent = [link for link in self._made if (link.waits or 0) >= self._patience / 2]
+        if len(silent) == len(self._made):
+            return DatabaseUnavailable(
+                f"the database does not answer: all {len(silent)} connections have waited for it "
+                f"for {min(link.waits or 0 for link in silent):.1f} s; check that it runs and can "
+                "be reached"
+            )
+        return DatabaseUnavailable(
+            f"no connection came free within {self._patience:g} s; raise [database] "
+            "pool_size, or dispatch in bulk"
+        )
 
     def _give_back(self, link: Link) -> None:
         while self._waiting:

@@ -105,7 +105,7 @@ class Heart:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         if self._is_stopped:  # before there was a loop to be told in
             return
-        link = self._database.link(timeout=self._pace.patience)
+        link = self._database.link(timeout=self._pace.patience, is_elsewhere=True)
         pause = 0.0
         while not await within(self._stop, pause):
             pause = self._pace.interval * random.uniform(0.9, 1.0)

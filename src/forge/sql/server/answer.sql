@@ -1,0 +1,2 @@
+-- Nothing but an answer.
+select 1 as answer;

@@ -1,0 +1,209 @@
+"""Connections that die without FIN or RST: no statement and no handler waits on them for long."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import asyncpg
+import psutil
+import pytest
+
+from forge import Config, DatabaseUnavailable, Forge
+from forge.store.database import Database
+from forge.store.embedded import Cluster
+from forge.store.migrate import migrate
+from tests.faults.apps.databases import by_pool, holding, in_its_transaction
+from tests.faults.apps.handlers import quick
+from tests.faults.kit.crew import Crew
+from tests.faults.kit.history import History
+from tests.faults.kit.ledger import Gate, Ledger, until_started
+from tests.faults.kit.process import until
+from tests.faults.kit.proxy import Proxy
+from tests.faults.kit.server import running_server
+from tests.faults.kit.standby import promote, standby_of
+
+# Shorter than one statement's own timeout of 30 s, and far shorter than a handler's.
+PATIENCE = 20
+PACE = {"heartbeat_interval": "1s", "dead_after": "6s"}
+WORK = {"hangs": False}
+
+
+async def test_a_worker_goes_on_when_a_firewall_forgets_its_connections(
+    app: Forge, crew: Crew, ledger: Ledger, history: History, gate: Gate, proxy: Proxy
+) -> None:
+    """Fault 52: open connections are silent, new ones pass."""
+    worker = await crew.start(url=proxy.url(), **PACE)
+    held = await app.dispatch(holding, {**gate.input, **WORK})
+    await until_started(history, held.id)
+    await until(lambda: _is_holding(ledger.connection), 30, "the handler holds a connection")
+    await _fill_pool(app, ledger, gate)
+
+    assert proxy.silence() > 4
+    gate.open()
+    fresh = [
+        (await app.dispatch(job, {**gate.input, **WORK})).id
+        for job in (by_pool, in_its_transaction)
+    ]
+
+    rows = await ledger.until_final([*fresh, held.id], timeout=PATIENCE)
+    assert [row["status"] for row in rows] == ["completed"] * 3
+    assert [row["attempts"] for row in rows] == [1] * 3
+    assert rows[2]["lease"] == 2, "the attempt on a dead connection was given back and run again"
+    assert [past["outcome"] for past in await ledger.attempts(held.id)] == ["lost"]
+    assert not worker.said("rescued")
+    assert worker.said("notice", message="connections to the database were lost in silence")
+
+
+async def test_a_worker_goes_on_after_a_failover_from_a_frozen_primary(
+    history: History, gate: Gate, tmp_path: Path
+) -> None:
+    """Fault 52: the old primary is stopped, its kernel acknowledges, another takes its address."""
+    with running_server(fsync="off") as primary:
+        database = Database(primary.url())
+        await migrate(database)
+        await database.close()
+        with standby_of(primary) as standby:
+            async with _crew_by_proxy(primary, history, tmp_path) as (crew, proxy):
+                await crew.start(url=proxy.url(), **PACE)
+                async with Forge(Config(), database_url=primary.url()) as app:
+                    held = await app.dispatch(holding, {**gate.input, **WORK})
+                await until_started(history, held.id)
+                await _until_replicated(primary, standby)
+
+                with _frozen(primary):
+                    await promote(standby)
+                    proxy.point_at(standby.url(tcp=True))
+                    gate.open()
+                    async with Forge(Config(), database_url=standby.url()) as app:
+                        fresh = (await app.dispatch(by_pool, {**gate.input, **WORK})).id
+                        ledger = Ledger(await asyncpg.connect(standby.url()))
+                        rows = await ledger.until_final([fresh, held.id], timeout=PATIENCE)
+                        await ledger.connection.close()
+
+    assert [(row["status"], row["attempts"]) for row in rows] == [("completed", 1)] * 2
+
+
+async def test_a_dispatcher_notices_a_dead_connection_and_replaces_all(
+    app: Forge, proxy: Proxy
+) -> None:
+    """Fault 52: a web process has no heartbeat that would notice it."""
+    async with Forge(Config(), database_url=proxy.url()) as web:
+        await asyncio.gather(*(web.dispatch(quick) for _ in range(8)))
+        assert proxy.silence() > 4
+
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(DatabaseUnavailable):
+                await web.dispatch(quick)
+            await asyncio.gather(*(_until_dispatched(web) for _ in range(8)))
+
+
+async def test_a_statement_that_takes_long_is_left_alone(proxy: Proxy) -> None:
+    """The server says that it works on it: nothing was lost."""
+    database = Database(proxy.url())
+    try:
+        pool = await database.users()
+        async with database.acquire() as connection, asyncio.timeout(30):
+            await asyncio.gather(
+                connection.fetchval("select pg_sleep(6)"), pool.fetchval("select pg_sleep(6)")
+            )
+    finally:
+        await database.close()
+
+
+async def test_a_handler_that_holds_an_idle_connection_is_left_alone(
+    app: Forge, crew: Crew, ledger: Ledger, history: History, gate: Gate, proxy: Proxy
+) -> None:
+    """Other connections of the process die; this one waits for nothing."""
+    await crew.start(url=proxy.url(), **PACE)
+    held = await app.dispatch(holding, {**gate.input, **WORK})
+    await until_started(history, held.id)
+    await until(lambda: _is_holding(ledger.connection), 30, "the handler holds a connection")
+
+    assert proxy.silence(matching="forge_workers")
+    await until(lambda: crew.workers[0].said("notice", message="a heartbeat was lost"), 30, "lost")
+    done = await app.dispatch(quick)
+    await ledger.until_final([done.id], timeout=PATIENCE)
+    gate.open()
+
+    (row,) = await ledger.until_final([held.id], timeout=PATIENCE)
+    assert (row["status"], row["lease"]) == ("completed", 1)
+
+
+async def test_a_silent_database_is_not_called_a_small_pool(proxy: Proxy) -> None:
+    config = Config(database={"pool_size": 1, "connect_timeout": "2s"})
+    async with Forge(config, database_url=proxy.url()) as web:
+        await web.dispatch(quick)
+        proxy.silence()
+
+        said = await asyncio.gather(
+            *(web.dispatch(quick) for _ in range(3)), return_exceptions=True
+        )
+
+    assert all(isinstance(error, DatabaseUnavailable) for error in said), said
+    assert not any("pool_size" in str(error) for error in said), said
+
+
+async def _fill_pool(app: Forge, ledger: Ledger, gate: Gate) -> None:
+    """Leave idle connections in the handlers' pool and in the app's own."""
+    opened = Gate(gate.path.with_name("open"))
+    opened.open()
+    jobs = [await app.dispatch(by_pool, {**opened.input, **WORK}) for _ in range(3)]
+    await ledger.until_final([job.id for job in jobs])
+
+
+async def _is_holding(connection: asyncpg.Connection) -> bool:
+    holds = "select count(*) from pg_stat_activity where state = 'idle in transaction'"
+    return bool(await connection.fetchval(holds))
+
+
+async def _until_dispatched(app: Forge) -> None:
+    while True:
+        try:
+            await app.dispatch(quick)
+            return
+        except DatabaseUnavailable:
+            await asyncio.sleep(0.1)  # as a client that tries again
+
+
+@asynccontextmanager
+async def _crew_by_proxy(
+    server: Cluster, history: History, folder: Path
+) -> AsyncIterator[tuple[Crew, Proxy]]:
+    async with await Proxy.open(server.url(tcp=True)) as proxy:
+        crew = Crew(server.url(), history, folder)
+        yield crew, proxy
+        print(crew.log())
+        crew.close()
+
+
+async def _until_replicated(primary: Cluster, standby: Cluster) -> None:
+    ours, theirs = await asyncpg.connect(primary.url()), await asyncpg.connect(standby.url())
+    position = await ours.fetchval("select pg_current_wal_lsn()::text")
+
+    async def is_there() -> bool:
+        behind = "select pg_last_wal_replay_lsn() >= $1::text::pg_lsn"
+        return bool(await theirs.fetchval(behind, position))
+
+    await until(is_there, 30, "the standby has everything")
+    await ours.close()
+    await theirs.close()
+
+
+@contextmanager
+def _frozen(server: Cluster) -> Iterator[None]:
+    """Stop every process of a server: its kernel still acknowledges what is sent to it."""
+    assert server.pid is not None
+    main = psutil.Process(server.pid)
+    processes = [main, *main.children(recursive=True)]
+    for process in processes:
+        os.kill(process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            os.kill(process.pid, signal.SIGCONT)
