@@ -25,6 +25,7 @@ from forge.job_type import JobType
 from forge.lookout import Lookout
 from forge.registry import JobDefinition, job
 from forge.requesting import Requesting
+from forge.requests import QUEUE
 from forge.schedules.definition import ScheduleDefinition
 from forge.schedules.recurring import Recurring
 from forge.session import Session
@@ -145,7 +146,7 @@ class Forge(Calls, Recurring, Requesting, Measured):
         if conn is None:
             kind = await self._job_type(job, None)
             (made,) = await (await session.database()).run(dispatching.one(kind, input, options))
-            session.wake()
+            session.wake(is_request=kind.defaults.queue == QUEUE)
         else:
             made = await self._one_on(conn, job, input, options, notify)
             if not notify:

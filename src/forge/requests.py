@@ -173,6 +173,8 @@ def _definition(name: str, handler: Handler, crew: str | None = None) -> JobDefi
     )
 
 
+# Requests that take no longer than a few statements. A worker carries them out beside its slots.
+SHORT_REQUESTS = (CANCEL, DELETE, RUN_NOW, RESCHEDULE, CANARY)
 REQUESTS = {
     CANCEL: _definition(CANCEL, cancel),
     DELETE: _definition(DELETE, delete),

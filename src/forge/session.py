@@ -47,11 +47,11 @@ class Session:
                     self._database = await self._open()
         return self._database
 
-    def wake(self, jobs: int = 1) -> None:
-        """Tell idle workers that so many jobs were committed."""
+    def wake(self, jobs: int = 1, *, is_request: bool = False) -> None:
+        """Notify idle workers of jobs that were committed, and busy ones of requests."""
         if self._database is not None:
             self._waker = self._waker or Waker(self._database)
-            self._waker.wake(jobs)
+            self._waker.wake(jobs, is_request=is_request)
 
     def wake_later(self) -> None:
         """Tell idle workers about what a caller's transaction will bring."""

@@ -24,11 +24,13 @@ class Waker:
         self._link: Link = database.link(timeout=5)
         self._task: asyncio.Task[None] | None = None
         self._jobs = 0
+        self._has_request = False
         self._timers: list[asyncio.TimerHandle] = []
 
-    def wake(self, jobs: int = 1) -> None:
-        """So many jobs were committed."""
+    def wake(self, jobs: int = 1, *, is_request: bool = False) -> None:
+        """Announce jobs that were committed."""
         self._jobs += jobs
+        self._has_request |= is_request
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._send())
 
@@ -50,8 +52,10 @@ class Waker:
     async def _send(self) -> None:
         while self._jobs:
             jobs, self._jobs = self._jobs, 0
+            is_request, self._has_request = self._has_request, False
+            hint = call(jobs, random.getrandbits(31), is_request=is_request)
             try:
-                await self._link.run(send(WAKE, call(jobs, random.getrandbits(31))))
+                await self._link.run(send(WAKE, hint))
             except ForgeError:
                 return  # it was only a hint: the workers' poll finds the row
             await asyncio.sleep(APART)

@@ -47,6 +47,22 @@ def test_a_missing_migration_is_found(project: Project) -> None:
     assert "-> run `forge migrate`" in ended.stdout
 
 
+def test_history_that_outlives_its_retention_is_found(project: Project) -> None:
+    job_id = "00000000-0000-7000-8000-000000000001"
+    project.rows(f"insert into forge_jobs (id, job_type) values ('{job_id}', 'greet')")
+    for status in ("claimed", "running", "completed"):
+        project.rows(
+            f"update forge_jobs set status = '{status}', worker_id = id, "
+            "lease = lease + (status = 'pending')::int, completed_at = now() - interval '8 days'"
+        )
+    overdue = project.json("doctor")
+    project.rows("update forge_jobs set completed_at = now() - interval '7 days 1 minute'")
+    barely = project.json("doctor")
+
+    assert levels(overdue, "retention") == ["warning"]
+    assert levels(barely, "retention") == ["ok"]
+
+
 def test_work_that_no_living_worker_takes_is_found_and_explained(project: Project) -> None:
     with project.worker("--queue", "default"):
         project.dispatch("render")

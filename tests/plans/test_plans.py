@@ -9,7 +9,7 @@ import pytest
 from forge.core.lifecycle import Status
 from forge.core.outcome import Completion, Settlement
 from forge.core.wish import TypeDefaults, make_wish
-from forge.store import idempotency_keys, jobs
+from forge.store import doctor, idempotency_keys, jobs
 from forge.store.database import Database
 from forge.store.ids import new_id
 from forge.store.jobs import Note
@@ -54,6 +54,10 @@ STATEMENTS: dict[str, Make] = {
     ),
     "unknown_owners": lambda worker, ids, lanes: jobs.unknown_owners(),
     "prune": lambda worker, ids, lanes: jobs.prune(UUID(int=0), 1000, completed=0, failed=0),
+    "prune odd ids": lambda worker, ids, lanes: jobs.prune(
+        UUID(int=0), 1000, completed=0, failed=0, of_the_future=True
+    ),
+    "overdue": lambda worker, ids, lanes: doctor.overdue(0, 0),
     "prune keys": lambda worker, ids, lanes: idempotency_keys.prune(0, 100),
     "dispatch_once": lambda worker, ids, lanes: jobs.dispatch_once(
         [new_id()], ["{}"], make_wish(TypeDefaults("work"), {}), ["k"]

@@ -1,21 +1,27 @@
 """How Forge's tables are doing: bloat, oddities, and what keeps vacuum from its work."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from forge.cli.finding import Finding, ok, problem, warning
+from forge.config import RetentionConfig
+from forge.core.duration import format_duration
 from forge.store import doctor
 from forge.store.database import Database
 
 # Seconds; a transaction of this age is a forgotten one.
 OLD_TRANSACTION = 300.0
 MANY_DEAD_ROWS = 50_000
+# Seconds by which a job may outlive its retention: pruning comes round every minute.
+MOST_OVERDUE = 600.0
 
 
-async def check_tables(database: Database) -> list[Finding]:
-    """Look at the tables, their guards and their dead rows."""
+async def check_tables(database: Database, retention: RetentionConfig) -> list[Finding]:
+    """Look at the tables, their guards, their history and their dead rows."""
     return [
         *await _tables(database),
+        await _history(database, retention),
         *await _parts(database),
         *await _snapshots(database),
     ]
@@ -48,6 +54,22 @@ def _bloat(table: Any) -> Finding:
     if table["dead"] > max(MANY_DEAD_ROWS, table["live"]):
         return warning("bloat", message, "end old transactions (see snapshots), then vacuum")
     return ok("bloat", message)
+
+
+async def _history(database: Database, retention: RetentionConfig) -> Finding:
+    keep = [
+        None if time is None else time.total_seconds()
+        for time in (retention.completed, retention.failed)
+    ]
+    overdue = await database.run(doctor.overdue(*keep))
+    if overdue <= MOST_OVERDUE:
+        return ok("retention", "no job is kept much longer than its retention")
+    late = format_duration(timedelta(seconds=round(overdue)))
+    return warning(
+        "retention",
+        f"jobs are kept {late} longer than their retention",
+        "start a worker with these [retention] settings: workers prune, every minute",
+    )
 
 
 async def _parts(database: Database) -> list[Finding]:

@@ -9,9 +9,20 @@ SPARE = 2
 EVERYONE = ""
 
 
-def call(jobs: int, nonce: int) -> str:
-    """Write the wake-up for so many new jobs; the nonce decides whose turn it is."""
-    return f"{jobs} {nonce}"
+REQUEST = "request"
+
+
+def call(jobs: int, nonce: int, *, is_request: bool = False) -> str:
+    """Write the wake-up for this many new jobs; the nonce decides which workers it is for.
+
+    A request is for workers without a free slot, too.
+    """
+    return f"{jobs} {nonce} {REQUEST}" if is_request else f"{jobs} {nonce}"
+
+
+def is_for_request(payload: str) -> bool:
+    """Whether a request may be among the new jobs."""
+    return not payload or payload.endswith(REQUEST)
 
 
 def is_called(payload: str, worker: UUID, peers: Sequence[UUID]) -> bool:
@@ -19,7 +30,7 @@ def is_called(payload: str, worker: UUID, peers: Sequence[UUID]) -> bool:
 
     Every worker answers alike without asking the others: from the nonce each draws the same lots.
     """
-    words = payload.split()
+    words = payload.removesuffix(REQUEST).split()
     if len(words) != 2 or not all(word.isdecimal() for word in words):
         return True
     wanted = int(words[0]) + SPARE

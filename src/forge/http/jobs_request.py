@@ -85,5 +85,5 @@ async def _dispatch(caller: Caller, name: str, input: dict[str, Any], options: O
     definition = REQUESTS[name]
     kind = JobType(definition.defaults, definition)
     (made,) = await caller.run(dispatching.one(kind, input, options))
-    (await caller.app.session()).wake()
+    (await caller.app.session()).wake(is_request=True)
     return made.id

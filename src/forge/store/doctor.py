@@ -37,6 +37,10 @@ def tables() -> Statement[Rows]:
     return Statement(load("doctor/tables"), (), rows)
 
 
+def overdue(completed: float | None, failed: float | None) -> Statement[float]:
+    return Statement(load("doctor/overdue"), (completed, failed), lambda found: found[0]["seconds"])
+
+
 def broken_parts() -> Statement[Rows]:
     return Statement(load("doctor/broken_parts"), (), rows)
 

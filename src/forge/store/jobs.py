@@ -117,6 +117,15 @@ def survey() -> Statement[list[Lane]]:
     return Statement(load("jobs/survey"), (), _lanes)
 
 
+def lanes_of(
+    named: Sequence[tuple[str, str, str | None, int]],
+) -> Statement[list[int]]:
+    """Name the lanes of jobs by type, queue, capability and priority."""
+    return Statement(
+        load("jobs/lanes_of"), columns(named), lambda found: [row["lane"] for row in found]
+    )
+
+
 def claim(
     places: Sequence[Place],
     limit: int,
@@ -224,9 +233,15 @@ def reschedule(
 
 
 def prune(
-    after: UUID, look_at: int, *, completed: float | None, failed: float | None
+    after: UUID,
+    look_at: int,
+    *,
+    completed: float | None,
+    failed: float | None,
+    of_the_future: bool = False,
 ) -> Statement[Row]:
-    return Statement(load("jobs/prune"), (after, look_at, completed, failed), only)
+    args = (after, look_at, completed, failed, of_the_future)
+    return Statement(load("jobs/prune"), args, only)
 
 
 def get(job_ids: Sequence[UUID]) -> Statement[Rows]:

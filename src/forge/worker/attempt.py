@@ -34,12 +34,16 @@ class Attempt:
         "is_told",
         "job",
         "stop",
+        "takes_slot",
         "task",
     )
 
-    def __init__(self, job: Job, definition: JobDefinition[Any, Any]) -> None:
+    def __init__(
+        self, job: Job, definition: JobDefinition[Any, Any], *, takes_slot: bool = True
+    ) -> None:
         self.job = job
         self.definition = definition
+        self.takes_slot = takes_slot
         self.began = 0.0
         # Whether its beginning was told: of a short one it is told with its end.
         self.is_told = False

@@ -145,6 +145,10 @@ class Claimer:
         answer = asyncio.ensure_future(self._fetch(ask, self._links[0]))
         return ask, self._claims.send(time.monotonic()), answer
 
+    def has_room(self) -> bool:
+        """Whether another job may be claimed now."""
+        return not self.stopped.is_set() and self._room()[0] > 0 and self.may_claim()
+
     async def _ask(self) -> "_Ask | None":
         """Decide what to claim, after a look at where work stands when that is due."""
         room, start = self._room()
@@ -160,7 +164,7 @@ class Claimer:
 
     def _ask_ahead(self, just_taken: int) -> "_Ask | None":
         """Decide what to claim while these jobs run, where that takes them no time."""
-        in_hand = len(self._runner.running) + len(self.ahead) + just_taken
+        in_hand = self._runner.slots_taken + len(self.ahead) + just_taken
         is_wanted = just_taken and in_hand <= self._slots and self._wait() < IN_NO_TIME
         if not is_wanted or self.stopped.is_set() or not self.may_claim():
             return None
@@ -230,7 +234,7 @@ class Claimer:
             self._release(taken)  # some may be another's by now, and none may run twice
             return
         # Jobs that came by message meanwhile may have taken more than there was.
-        room = max(self._slots - len(self._runner.running), 0) if start else 0
+        room = max(self._slots - self._runner.slots_taken, 0) if start else 0
         for job in taken[:room]:
             self._runner.start(job)
         now = self._loop.time()
@@ -239,7 +243,7 @@ class Claimer:
 
     def _fill(self) -> None:
         """Give what was fetched ahead the slots that are free."""
-        while self.ahead and len(self._runner.running) < self._slots and not self.stopped.is_set():
+        while self.ahead and self._runner.slots_taken < self._slots and not self.stopped.is_set():
             job, _, is_started = self.ahead.popleft()
             if not is_started:
                 self._acker.start(job)
@@ -260,7 +264,7 @@ class Claimer:
 
     def _room(self) -> tuple[int, bool]:
         """How many jobs there is room for, and whether they start at once."""
-        free = self._slots - len(self._runner.running)
+        free = self._slots - self._runner.slots_taken
         wait = self._wait()
         if wait < IN_NO_TIME:
             return (self._batch_size if free >= len(self.ahead) else 0), True
@@ -274,7 +278,8 @@ class Claimer:
 
     def _idle_for(self) -> float:
         pause = self._poll() * random.uniform(0.9, 1.1)
-        if self._lanes.next_due is not None:
+        # Without room it does not matter that a lane is due: a freed slot ends the pause.
+        if self._lanes.next_due is not None and self.has_room():
             pause = min(pause, max(self._lanes.next_due - self._loop.time(), 0.001))
         return pause
 

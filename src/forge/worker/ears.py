@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from forge.core.event import Events
-from forge.core.herd import is_called
+from forge.core.herd import is_called, is_for_request
 from forge.store.database import Database
 from forge.store.listener import Listener
 from forge.store.notify import WAKE, worker_channel
@@ -24,7 +24,7 @@ class Ears:
         events: Events,
         *,
         knocks_every: float,
-        look: Act,
+        look: Callable[[bool], None],
         is_full: Callable[[], bool],
         call_everyone: Act,
         let_go: Callable[[UUID, int], None],
@@ -68,7 +68,7 @@ class Ears:
     def _woken(self, payload: str) -> None:
         if not is_called(payload, self._me, self._peers):
             return
-        self._look()
+        self._look(is_for_request(payload))
         if payload and self._is_full():
             self._pass_on()
 

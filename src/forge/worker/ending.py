@@ -13,7 +13,10 @@ LAST_WORDS = 2.0
 
 
 async def wind_down(
-    worker: "Worker", claiming: "asyncio.Task[None]", acking: "list[asyncio.Task[None]]"
+    worker: "Worker",
+    claiming: "asyncio.Task[None]",
+    requests: "asyncio.Task[None]",
+    acking: "list[asyncio.Task[None]]",
 ) -> None:
     """Return when everything that a worker began is over and written, or given back."""
     worker.heart.draining = True
@@ -22,7 +25,7 @@ async def wind_down(
         await worker.messages.receiver.stop()
     await claiming
     worker.release_jobs(worker.claimer.ahead.take_all())
-    await _finish_running(worker)
+    await _finish_running(worker, requests)
     worker.stopping.set()
     worker.acker.wake()
     if worker.recurrence is not None:
@@ -34,12 +37,16 @@ async def wind_down(
             task.cancel()
 
 
-async def _finish_running(worker: "Worker") -> None:
+async def _finish_running(worker: "Worker", requests: "asyncio.Task[None]") -> None:
     loop = asyncio.get_running_loop()
     end = loop.time() + worker.settings.shutdown_grace.total_seconds()
     while worker.runner.running and loop.time() < end:
+        if not worker.runner.slots_taken:
+            worker.request_claimer.stop()  # a stream of requests must not keep the worker
         if await within(worker.releasing, 0.05):
             break
+    worker.request_claimer.stop()
+    await requests
     if worker.runner.running:
         await _release_running(worker)
 

@@ -94,7 +94,7 @@ class Messages:
         worker = self._worker
         runner, claimer = worker.runner, worker.claimer
         return Desk(
-            room=lambda: worker.settings.max_concurrent - len(runner.running) - len(claimer.ahead),
+            room=lambda: worker.settings.max_concurrent - runner.slots_taken - len(claimer.ahead),
             may_claim=claimer.may_claim,
             may_judge=lambda: worker.heart.may_judge(),
             start=runner.start,

@@ -1,7 +1,9 @@
-"""Pruning: what is over and past its time is forgotten, in small steps."""
+"""Pruning: what is over and past its retention is deleted, in small steps."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -9,9 +11,10 @@ from forge.config import RetentionConfig
 from forge.store import audit, dead_letters, idempotency_keys, jobs
 from forge.store.link import Link
 from forge.store.statement import Statement
+from forge.store.waiting import within
 
 BATCH = 1000
-# Steps in one go: enough to keep up with a busy table, few enough to leave it room.
+# Steps of one round: after a full round the next one follows when it has paused as long as it took.
 MOST_STEPS = 100
 # Counts of dead letters that are summed up in one go.
 MOST_COUNTS = 100_000
@@ -20,7 +23,7 @@ Prune = Callable[[float, int], Statement[list[Any]]]
 
 
 class Pruner:
-    """Walks the jobs in the order of their ids, and begins anew where they become too young."""
+    """Walks the jobs in the order of their ids, and starts over where they become too young."""
 
     interval = 60.0
 
@@ -36,42 +39,75 @@ class Pruner:
         self._retention = retention
         self._batch = batch
         self._most_steps = most_steps
-        self._after = BEGINNING
+        # Where the walks over ordinary ids and over ids of the future stand.
+        self._after = {False: BEGINNING, True: BEGINNING}
 
-    async def prune(self) -> int:
-        """Forget what is past its time; returns how many jobs went."""
-        gone = await self._jobs()
+    async def catch_up(self, may_go_on: Callable[[], bool], stop: asyncio.Event) -> int:
+        """Prune round by round until nothing is overdue; returns how many jobs were deleted.
+
+        Between two rounds it pauses as long as the first one took, so that pruning takes half of
+        one connection's time at most.
+        """
+        total = 0
+        while may_go_on():
+            began = monotonic()
+            gone, is_done = await self.prune()
+            total += gone
+            if is_done or await within(stop, monotonic() - began):
+                break
+        return total
+
+    async def prune(self) -> tuple[int, bool]:
+        """Delete one round's worth; returns how many jobs, and whether nothing overdue is left."""
+        gone, is_done = await self._jobs()
         await self._link.run(dead_letters.compact(MOST_COUNTS))
-        if self._retention.failed is not None:
-            await self._repeat(dead_letters.prune, self._retention.failed)
-        if self._retention.idempotency_keys is not None:
-            await self._repeat(idempotency_keys.prune, self._retention.idempotency_keys)
-        if self._retention.audit is not None:
-            await self._repeat(audit.prune, self._retention.audit)
-        return gone
+        for statement, keep in (
+            (dead_letters.prune, self._retention.failed),
+            (idempotency_keys.prune, self._retention.idempotency_keys),
+            (audit.prune, self._retention.audit),
+        ):
+            is_done &= await self._repeat(statement, keep)
+        return gone, is_done
 
-    async def _jobs(self) -> int:
+    async def _jobs(self) -> tuple[int, bool]:
         completed = _seconds(self._retention.completed)
         failed = _seconds(self._retention.failed)
         if completed is None and failed is None:
-            return 0
+            return 0, True
+        gone, is_done = await self._walk(completed, failed, of_the_future=False)
+        odd, odd_are_done = await self._walk(completed, failed, of_the_future=True)
+        return gone + odd, is_done and (odd_are_done or not odd)
+
+    async def _walk(
+        self, completed: float | None, failed: float | None, *, of_the_future: bool
+    ) -> tuple[int, bool]:
         gone = 0
         for _ in range(self._most_steps):
             step = await self._link.run(
-                jobs.prune(self._after, self._batch, completed=completed, failed=failed)
+                jobs.prune(
+                    self._after[of_the_future],
+                    self._batch,
+                    completed=completed,
+                    failed=failed,
+                    of_the_future=of_the_future,
+                )
             )
             gone += step["gone"]
             if step["looked_at"] < self._batch:
-                self._after = BEGINNING
-                break
-            self._after = step["looked_until"]
-        return gone
+                self._after[of_the_future] = BEGINNING
+                return gone, True
+            self._after[of_the_future] = step["looked_until"]
+        return gone, False
 
-    async def _repeat(self, statement: Prune, keep: timedelta) -> None:
+    async def _repeat(self, statement: Prune, keep: timedelta | None) -> bool:
+        """Whether nothing overdue is left."""
+        if keep is None:
+            return True
         for _ in range(self._most_steps):
             gone = await self._link.run(statement(keep.total_seconds(), self._batch))
             if len(gone) < self._batch:
-                return
+                return True
+        return False
 
 
 def _seconds(keep: timedelta | None) -> float | None:

@@ -81,11 +81,18 @@ class Runner:
         self._loop = asyncio.get_running_loop()
         self._slots = Slots(self._attempt)
         self.running = LiveAttempts(self._slots.take)
+        self.requests_running = 0
         self.mean_seconds = SLOW
         self.slot_freed: Callable[[], None] = lambda: None
+        self.request_ended: Callable[[], None] = lambda: None
 
-    def start(self, job: Job) -> None:
-        """Give a job its slot."""
+    @property
+    def slots_taken(self) -> int:
+        """How many attempts hold a slot; requests that were started beside the slots do not."""
+        return len(self.running) - self.requests_running
+
+    def start(self, job: Job, *, takes_slot: bool = True) -> None:
+        """Run a job, in a slot or, where it is a short request, beside the slots."""
         if isinstance(job, Run):
             self._start_run(job)
             return
@@ -94,7 +101,8 @@ class Runner:
             # Two lanes whose names hash alike: next to impossible, and not worth a worker.
             self._acker.ack(released(job.id, job.lease), None)
             return
-        attempt = Attempt(job, definition)
+        attempt = Attempt(job, definition, takes_slot=takes_slot)
+        self.requests_running += not takes_slot
         around = self._around.in_threads if attempt.definition.kind == "thread" else self._around
         attempt.context = JobContext(job, around)
         self.running.add(attempt)
@@ -268,6 +276,9 @@ class Runner:
             done = Completion(job.id, job.lease, None)
             self._tell_completion(attempt, Returned(None), done, seconds)
         self.running.remove(attempt)
+        if not attempt.takes_slot:
+            self.requests_running -= 1
+            self.request_ended()
         self.slot_freed()
 
     def _settle(self, job: Job, outcome: Outcome, note: Note | None, seconds: float) -> Ack:

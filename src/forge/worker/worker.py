@@ -34,6 +34,7 @@ from forge.worker.prune import Pruner
 from forge.worker.reconcile import Reconciler
 from forge.worker.recurrence import Recurrence
 from forge.worker.registered import registration_of
+from forge.worker.request_claimer import RequestClaimer
 from forge.worker.runner import Runner
 from forge.worker.standstill import INTERVAL as STANDSTILL_INTERVAL
 from forge.worker.standstill import Standstill
@@ -93,12 +94,13 @@ class Worker:
             if self.recurrence is not None:
                 acking.append(chores.create_task(self.recurrence.concluder.run(self.stopping)))
             claiming = chores.create_task(self.claimer.run())
+            requests = chores.create_task(self.request_claimer.run())
             if self.messages is not None:
                 self.messages.start(chores, self.stopping)
             self.standstill = Standstill(self.events, self._running_types)
             self.started.set()
             await self._draining.wait()
-            await wind_down(self, claiming, acking)
+            await wind_down(self, claiming, requests, acking)
         await self._leave()
 
     def _open(self, database: Database, pool: "Pool[Any]") -> None:
@@ -158,6 +160,15 @@ class Worker:
             release=self.release_jobs,
             recurrence=self.recurrence,
         )
+        self.request_claimer = RequestClaimer(
+            self._link(database),
+            self.registration,
+            self.runner,
+            self.claims,
+            is_needed=lambda: self.heart.is_heard() and not self.claimer.has_room(),
+            release=self.release_jobs,
+        )
+        self.runner.request_ended = self.request_claimer.hint
         if sqs is not None:
             self.messages = Messages(self, database, sqs)
             self.claimer.is_carried = self.messages.carries
@@ -174,11 +185,11 @@ class Worker:
             self.events,
             knocks_every=settings.heartbeat_interval.total_seconds(),
             look=self._hint,
-            is_full=lambda: len(self.runner.running) >= settings.max_concurrent,
+            is_full=lambda: self.runner.slots_taken >= settings.max_concurrent,
             call_everyone=self.teller.call_everyone,
             let_go=self._let_go,
         )
-        self.pruner = Pruner(self._side, self.app.config.retention)
+        self.pruner = Pruner(self._link(database), self.app.config.retention)
         self.reconciler = Reconciler(
             self._side,
             self.registration,
@@ -230,8 +241,8 @@ class Worker:
         ]
 
     async def _prune(self) -> None:
-        if self.is_first:  # one worker's worth of pruning is enough
-            await self.pruner.prune()
+        # One worker's worth of pruning is enough.
+        await self.pruner.catch_up(lambda: self.is_first, self.stopping)
 
     @property
     def is_first(self) -> bool:
@@ -249,7 +260,7 @@ class Worker:
             self.messages.look_again()
 
     async def _watch_deadlines(self) -> None:
-        self.heart.running = len(self.runner.running)
+        self.heart.running = self.runner.slots_taken
         self.standstill.look()
         self.runner.stop_overdue()
         self.runner.tell_beginnings()
@@ -277,8 +288,10 @@ class Worker:
     def _hears(self) -> bool:
         return self.messages is None or self.messages.receiver.hears()
 
-    def _hint(self) -> None:
+    def _hint(self, is_request: bool) -> None:
         self.claimer.hint()
+        if is_request:
+            self.request_claimer.hint()
         if self.messages is not None:
             self.messages.sender.hint()
 

@@ -54,6 +54,22 @@ async def test_one_of_them_prunes(make_app: MakeApp, work: Work, psql: Any) -> N
         assert await psql.fetchval("select count(*) from forge_jobs") == left
 
 
+async def test_a_draining_worker_is_called_no_more(make_app: MakeApp, work: Work) -> None:
+    release = asyncio.Event()
+    apps = [_app(make_app, release) for _ in range(2)]
+    draining = await work(apps[0])
+    await apps[0].dispatch("hold", {})
+    await until(lambda: draining.runner.running, 20, "it is busy")
+    other = await work(apps[1])
+    await _know_each_other([draining, other])
+
+    draining.drain()
+
+    await until(lambda: other.ears._peers == [other.registration.id], 20, "it is alone")
+    assert other.is_first
+    release.set()
+
+
 async def _know_each_other(workers: list[Worker]) -> None:
     def all_do() -> bool:
         return all(

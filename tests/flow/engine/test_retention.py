@@ -1,5 +1,6 @@
 """Retention: what is over is forgotten after its time, and nothing else is."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -34,7 +35,7 @@ async def test_a_final_job_is_kept_as_long_as_its_status_says(
 ) -> None:
     await _old(psql, Status(status), days)
 
-    gone = await Pruner(database.link(), WEEK).prune()
+    gone, _ = await Pruner(database.link(), WEEK).prune()
 
     assert gone == int(goes)
     assert await psql.fetchval("select count(*) from forge_jobs") == int(not goes)
@@ -46,14 +47,14 @@ async def test_a_job_that_is_not_over_is_kept_however_old(
 ) -> None:
     await _old(psql, status, 4000)
 
-    assert await Pruner(database.link(), WEEK).prune() == 0
+    assert (await Pruner(database.link(), WEEK).prune())[0] == 0
 
 
 async def test_an_old_job_that_ended_only_now_is_kept(psql: Any, database: Database) -> None:
     await _old(psql, Status.COMPLETED, 100)
     await psql.execute("update forge_jobs set completed_at = now()")
 
-    assert await Pruner(database.link(), WEEK).prune() == 0
+    assert (await Pruner(database.link(), WEEK).prune())[0] == 0
 
 
 async def test_the_attempts_of_a_job_go_with_it(psql: Any, database: Database) -> None:
@@ -85,7 +86,7 @@ async def test_a_job_under_review_is_kept_however_old(
         review,
     )
 
-    assert await Pruner(database.link(), WEEK).prune() == int(goes)
+    assert (await Pruner(database.link(), WEEK).prune())[0] == int(goes)
 
 
 async def test_pruning_goes_on_in_steps_until_nothing_old_is_left(
@@ -95,7 +96,7 @@ async def test_pruning_goes_on_in_steps_until_nothing_old_is_left(
         await _old(psql, Status.COMPLETED, 20)
     kept = [await _old(psql, Status.RUNNING, 20) for _ in range(5)]
 
-    gone = await Pruner(database.link(), WEEK, batch=4).prune()
+    gone, _ = await Pruner(database.link(), WEEK, batch=4).prune()
 
     assert gone == 10
     found = await psql.fetch("select id from forge_jobs")
@@ -109,7 +110,60 @@ async def test_a_busy_table_is_pruned_a_bounded_number_of_steps_at_a_time(
         await _old(psql, Status.COMPLETED, 20)
     pruner = Pruner(database.link(), WEEK, batch=2, most_steps=3)
 
-    assert [await pruner.prune(), await pruner.prune()] == [6, 4]
+    assert [await pruner.prune(), await pruner.prune()] == [(6, False), (4, True)]
+
+
+async def test_pruning_goes_on_round_by_round_until_nothing_is_overdue(
+    psql: Any, database: Database
+) -> None:
+    for _ in range(20):
+        job_id = await _old(psql, Status.COMPLETED, 40)
+        await _key(psql, str(job_id), job_id, days=40)
+    pruner = Pruner(database.link(), WEEK, batch=2, most_steps=2)
+
+    gone = await pruner.catch_up(lambda: True, asyncio.Event())
+
+    assert gone == 20
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
+    assert await psql.fetchval("select count(*) from forge_idempotency_keys") == 0
+
+
+async def test_pruning_ends_with_its_worker_and_where_another_takes_over(
+    psql: Any, database: Database
+) -> None:
+    for _ in range(20):
+        await _old(psql, Status.COMPLETED, 20)
+    pruner = Pruner(database.link(), WEEK, batch=2, most_steps=2)
+    stop, turns = asyncio.Event(), iter([True, True, False])
+
+    assert await pruner.catch_up(lambda: next(turns), stop) == 8
+    stop.set()
+    assert await pruner.catch_up(lambda: True, stop) == 4
+
+
+@pytest.mark.parametrize(
+    "job_id", [UUID(int=0xFF << 120), UUID("f47ac10b-58cc-4372-a567-0e02b2c3d479")]
+)
+async def test_a_job_whose_id_does_not_tell_its_time_is_pruned_by_its_end(
+    psql: Any, database: Database, job_id: UUID
+) -> None:
+    old, young = job_id, UUID(int=job_id.int + 1)
+    for made, days in ((old, 20), (young, 1)):
+        await placed(psql, Status.COMPLETED, worker=uuid4(), id=made)
+        ended = datetime.now(UTC) - timedelta(days=days)
+        await psql.execute("update forge_jobs set completed_at = $2 where id = $1", made, ended)
+
+    gone, is_done = await Pruner(database.link(), WEEK).prune()
+
+    assert (gone, is_done) == (1, True)
+    assert await psql.fetchval("select array_agg(id) from forge_jobs") == [young]
+
+
+async def test_an_id_of_a_fast_clock_is_pruned_by_its_end(psql: Any, database: Database) -> None:
+    await _old(psql, Status.COMPLETED, -400)
+    await psql.execute("update forge_jobs set completed_at = now() - interval '20 days'")
+
+    assert (await Pruner(database.link(), WEEK).prune())[0] == 1
 
 
 async def test_what_is_to_be_kept_for_ever_is(psql: Any, database: Database) -> None:
@@ -117,9 +171,9 @@ async def test_what_is_to_be_kept_for_ever_is(psql: Any, database: Database) -> 
     await _old(psql, Status.FAILED, 4000)
 
     never = RetentionConfig(completed=None, failed=None, idempotency_keys=None, audit=None)
-    assert await Pruner(database.link(), never).prune() == 0
+    assert (await Pruner(database.link(), never).prune())[0] == 0
     only_failed = RetentionConfig(completed=None, failed="30d")  # type: ignore[arg-type]
-    assert await Pruner(database.link(), only_failed).prune() == 1
+    assert (await Pruner(database.link(), only_failed).prune())[0] == 1
     assert await psql.fetchval("select status from forge_jobs") == "completed"
 
 
@@ -129,7 +183,7 @@ async def test_a_key_outlives_its_pruned_job(app: Forge, psql: Any, database: Da
 
     job_id = await _old(psql, Status.COMPLETED, 20)
     await _key(psql, "k", job_id, days=20)
-    assert await Pruner(database.link(), WEEK).prune() == 1
+    assert (await Pruner(database.link(), WEEK).prune())[0] == 1
 
     again = await pay.dispatch(idempotency_key="k")
 

@@ -1,15 +1,20 @@
--- Forget final jobs whose time is over, in the order of their ids, a small batch at a time.
+-- Delete final jobs whose retention is over, in the order of their ids, a small batch at a time.
 -- $1 the id after which to look, $2 how many to look at, $3 seconds to keep what completed, $4
--- seconds to keep the rest (null: for ever). What is under review is kept.
--- An id begins with the time it was made: what was made within the shorter of the two times is too
--- young to look at.
--- Returns the last id looked at, how many were looked at, and how many went.
-with looked as materialized (
+-- seconds to keep the rest (null: for ever), $5 whether to look at ids of the future.
+-- What is under review is kept.
+-- An id begins with the time at which it was made: what was made within the shorter of the two
+-- times is too young to look at. Ids that are not version 7, or come from a fast clock, seem to be
+-- from the future: they are looked at with $5.
+-- Returns the last id looked at, how many were looked at, and how many were deleted.
+with bounds as materialized (
+    select rpad(lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid as id
+    from (select case when $5 then now() + interval '1 hour'
+                      else now() - make_interval(secs => least($3::float8, $4::float8)) end) as bound (moment)
+), looked as materialized (
     select id, status, coalesce(completed_at, failed_at) as ended_at
     from forge_jobs
-    where id > $1
-      and id < rpad(lpad(to_hex((extract(epoch from now() - make_interval(secs => least($3::float8, $4::float8))) * 1000)::bigint),
-                         12, '0'), 32, '0')::uuid
+    where id > case when $5 then greatest($1, (select id from bounds)) else $1 end
+      and id < case when $5 then 'ffffffff-ffff-ffff-ffff-ffffffffffff' else (select id from bounds) end
     order by id
     limit $2
 ), old as materialized (

@@ -18,7 +18,7 @@ select exists (select from mine) as is_current,
        array(select id from forge_workers
              where id <> $1 and last_heartbeat < now() - make_interval(secs => $13)) as dead,
        array(select id from forge_workers
-             where last_heartbeat >= now() - make_interval(secs => $13)
+             where last_heartbeat >= now() - make_interval(secs => $13) and not draining
                and capabilities = $6 and queues is not distinct from $7 and job_types = $8
                and schedule_types = $10
              order by id) as peers,

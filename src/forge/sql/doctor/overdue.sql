@@ -1,0 +1,14 @@
+-- For how many seconds the longest overdue of the oldest jobs should have been pruned; 0 where none is.
+-- $1 seconds to keep what completed, $2 seconds to keep the rest (null: for ever).
+with oldest as materialized (
+    select id, status, coalesce(completed_at, failed_at) as ended_at
+    from forge_jobs
+    order by id
+    limit 1000
+)
+select coalesce(max(extract(epoch from now() - ended_at)
+                    - case status when 'completed' then $1::float8 else $2::float8 end), 0)::float8 as seconds
+from oldest
+where status in ('completed', 'failed', 'cancelled', 'dead_letter')
+  and not exists (select from forge_dead_letters as letter
+                  where letter.job_id = any (array[oldest.id]) and letter.status = 'pending_review');
