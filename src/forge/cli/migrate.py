@@ -66,7 +66,7 @@ async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> Report:
     from forge.types import type_rows
 
     database = await (await app.session()).database()
-    applied = [str(step) for step in await migrate(database)]
+    applied = [str(step) for step in await migrate(database, on_wait=_say_wait)]
     transport = await switch(database, app.config.transport)
     if roles:
         await grant_roles(database)
@@ -75,6 +75,10 @@ async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> Report:
     warnings = await check_rights(database, is_embedded=is_embedded)
     made = list(ROLES) if roles else []
     return Report(applied, transport, made, sorted(app.definitions), warnings)
+
+
+def _say_wait(reason: str) -> None:
+    click.echo(reason, err=True)
 
 
 def _print(report: Report) -> None:

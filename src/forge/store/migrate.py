@@ -1,18 +1,27 @@
 """Migrations: numbered SQL files, each applied once, in order, by one process at a time."""
 
+import asyncio
 import re
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 import asyncpg
 
-from forge.core.errors import SchemaMissing
+from forge.core.errors import DatabaseUnavailable, SchemaMissing
 from forge.store.database import Database
 from forge.store.fault import DRIVER_ERRORS, translated
 from forge.store.link import close_quietly
 from forge.store.statement import load
 
 LOCK = 0x466F726765  # "Forge": whoever migrates holds this advisory lock
+
+# How long a migration waits for a lock: claims queue behind it meanwhile.
+LOCK_TIMEOUT = "1s"
+# Seconds between its tries, about two minutes in all.
+PAUSES = (0.5, 1.0, 2.0, *[5.0] * 24)
+# Sessions that are named as holding the lock.
+MOST_NAMED = 3
 
 
 class Migration(NamedTuple):
@@ -33,15 +42,20 @@ def all_migrations() -> list[Migration]:
     return [_read(name, folder.joinpath(name).read_text(encoding="utf-8")) for name in names]
 
 
-async def migrate(database: Database) -> list[Migration]:
-    """Apply what is missing and return it; safe to call from many processes at once."""
+async def migrate(
+    database: Database, on_wait: Callable[[str], None] = lambda reason: None
+) -> list[Migration]:
+    """Apply what is missing and return it; safe to call from many processes at once.
+
+    `on_wait` receives the reason whenever a migration has to wait for the lock of another session.
+    """
     try:
         connection = await database.connect(planned=False)
         try:
             await connection.execute(load("ledger/lock"), LOCK)
             missing = await pending(connection)
             for migration in missing:
-                await _apply(connection, migration)
+                await _apply_when_free(connection, migration, on_wait)
             return missing
         finally:
             await close_quietly(connection)
@@ -84,8 +98,39 @@ def _read(filename: str, sql: str) -> Migration:
     return Migration(int(named[1]), named[2], sql)
 
 
+async def _apply_when_free(
+    connection: "asyncpg.Connection[Any]", migration: Migration, on_wait: Callable[[str], None]
+) -> None:
+    """Apply a migration without making claims queue behind it: try for short, and again."""
+    for pause in PAUSES:
+        try:
+            return await _apply(connection, migration)
+        except asyncpg.LockNotAvailableError:
+            on_wait(f"{migration} waits for a lock: {await _blockers(connection)}")
+            await asyncio.sleep(pause)
+    try:
+        await _apply(connection, migration)
+    except asyncpg.LockNotAvailableError as error:
+        raise DatabaseUnavailable(
+            f"{migration} did not get its locks in {len(PAUSES) + 1} tries: "
+            f"{await _blockers(connection)}; end that transaction, then run `forge migrate` again"
+        ) from error
+
+
+async def _blockers(connection: "asyncpg.Connection[Any]") -> str:
+    found = await connection.fetch(load("ledger/blockers"))
+    if not found:
+        return "the session that held it has ended"
+    return ", ".join(
+        f"session {row['pid']} ({row['role']}, {row['application'] or 'no application name'}) is "
+        f"{row['state']}, its transaction open for {row['seconds'] or 0:.0f} s"
+        for row in found[:MOST_NAMED]
+    )
+
+
 async def _apply(connection: "asyncpg.Connection[Any]", migration: Migration) -> None:
     async with connection.transaction(isolation="read_committed"):
+        await connection.fetchval(load("ledger/lock_briefly"), LOCK_TIMEOUT)
         await connection.execute(load("ledger/create"))
         await connection.execute(migration.sql)
         await connection.execute(load("functions/protect"))
