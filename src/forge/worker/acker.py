@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from forge.core.errors import StatementRefused
-from forge.core.event import AttemptRefused, Events
+from forge.core.event import AttemptEnded, AttemptRefused, AttemptStopped, Events
 from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.outcome import Ack, Completion, Settlement
@@ -20,6 +20,8 @@ from forge.worker.insist import insist
 Make = Callable[[list[Any]], Statement[list[UUID]]]
 # One statement's worth: larger ones hold locks longer and gain nothing.
 MOST_AT_ONCE = 1000
+# Seconds until an ack is sent again that the database refused for a reason of its own.
+PUT_OFF = 5.0
 
 
 class Acker:
@@ -40,15 +42,18 @@ class Acker:
         self._notes: list[Note] = []
         self._completions: list[Completion] = []
         self._settlements: list[Settlement] = []
+        # Ends that are told of when they are written, by id and lease.
+        self._ends: dict[tuple[UUID, int], AttemptEnded] = {}
         self._work = asyncio.Event()
         self._writing = 0
+        self._put_off = 0
         self.refused: Callable[[UUID, int], None] = lambda job_id, lease: None
         self.written: Callable[[], None] = lambda: None
 
     @property
     def unwritten(self) -> int:
         """How many ends of attempts are not in the database yet."""
-        return len(self._completions) + len(self._settlements) + self._writing
+        return len(self._completions) + len(self._settlements) + self._writing + self._put_off
 
     def start(self, job: Job) -> None:
         """A job that waited in this worker has begun."""
@@ -64,6 +69,10 @@ class Acker:
         else:
             self._settlements.append(ack)
         self._work.set()
+
+    def tell_when_written(self, ended: AttemptEnded) -> None:
+        """Emit the end of an attempt, acked just now, when the database has it."""
+        self._ends[ended.job.id, ended.job.lease] = ended
 
     def written_elsewhere(self, job: Job) -> None:
         """A handler has written the end of its attempt in a transaction of its own."""
@@ -146,8 +155,11 @@ class Acker:
         except StatementRefused as error:
             await self._write_apart(link, statement, entries, act, error)
             return
+        refused: list[Any] = []
         if len(accepted) < len(entries):
-            await self._account_for(link, set(accepted), entries, act, is_again)
+            refused = await self._account_for(link, set(accepted), entries, act, is_again)
+        if act == "settle" and self._ends:
+            self._tell_ends(entries, refused)
 
     async def _write_apart(
         self,
@@ -164,25 +176,50 @@ class Acker:
             return
         entry = entries[0]
         self._events.notice("error", f"{act} was refused", job_id=str(entry.id), error=str(error))
-        if isinstance(entry, Completion):
+        if not error.blames_value:
+            self._send_later(entry)
+        elif isinstance(entry, Completion):
             self._settlements.append(_unstorable(entry, str(error)))
         elif isinstance(entry, Settlement) and entry.trace is not None:
             self._settlements.append(
                 entry._replace(exception=None, trace=None, message=f"unstorable: {error}"[:500])
             )
+        elif isinstance(entry, Settlement):
+            self._ends.pop((entry.id, entry.lease), None)
+
+    def _send_later(self, entry: Any) -> None:
+        """Keep what an attempt came to: a withdrawn grant, for example, may be given again."""
+        if not isinstance(entry, Completion | Settlement):
+            return
+
+        def send() -> None:
+            self._put_off -= 1
+            self.ack(entry, None)
+
+        self._put_off += 1
+        asyncio.get_running_loop().call_later(PUT_OFF, send)
+
+    def _tell_ends(self, written: list[Any], refused: list[Any]) -> None:
+        for entry in written:
+            ended = self._ends.pop((entry.id, entry.lease), None)
+            if ended is not None:
+                is_late = entry in refused
+                self._events.emit(AttemptStopped(ended.job, ended.seconds) if is_late else ended)
 
     async def _account_for(
         self, link: Link, accepted: set[UUID], entries: list[Any], act: str, is_again: bool
-    ) -> None:
+    ) -> list[Any]:
+        """Report the entries that came too late, and return them."""
         missed = [entry for entry in entries if entry.id not in accepted]
         done_before: set[UUID] = set()
         # A handler that completes in a transaction of its own writes its start there, too.
         if is_again or act == "start":
             done_before = await self._written_before(link, missed, act)
-        for entry in missed:
-            if entry.id not in done_before:
-                self._events.emit(AttemptRefused(entry.id, entry.lease, act))
-                self.refused(entry.id, entry.lease)
+        refused = [entry for entry in missed if entry.id not in done_before]
+        for entry in refused:
+            self._events.emit(AttemptRefused(entry.id, entry.lease, act))
+            self.refused(entry.id, entry.lease)
+        return refused
 
     async def _written_before(self, link: Link, missed: list[Any], act: str) -> set[UUID]:
         """Tell acks whose first try was committed, its answer lost, from those that came late."""

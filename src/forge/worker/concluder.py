@@ -14,6 +14,8 @@ from forge.worker.insist import insist
 
 # One statement's worth: larger ones hold locks longer and gain nothing.
 MOST_AT_ONCE = 500
+# Seconds until the end of a run is sent again that the database refused for a reason of its own.
+PUT_OFF = 5.0
 
 
 class Concluder:
@@ -24,13 +26,14 @@ class Concluder:
         self._events = events
         self._waiting: list[Conclusion] = []
         self._writing = 0
+        self._put_off = 0
         self._work = asyncio.Event()
         self.written: Callable[[], None] = lambda: None
 
     @property
     def unwritten(self) -> int:
         """How many ends of runs are not in the database yet."""
-        return len(self._waiting) + self._writing
+        return len(self._waiting) + self._writing + self._put_off
 
     def conclude(self, conclusion: Conclusion, last_note: Note | None = None) -> None:
         """A run has ended; what it noted last is written with it."""
@@ -76,9 +79,20 @@ class Concluder:
         self._events.notice(
             "error", "the end of a run was refused", job_id=str(done[0].id), error=str(error)
         )
+        if not error.blames_value:
+            self._send_later(done[0])
+            return
         plain = done[0]._replace(checkpoint=None, message=None, error=f"unstorable: {error}"[:200])
         if plain != done[0]:
             await self._write([plain])
+
+    def _send_later(self, conclusion: Conclusion) -> None:
+        def send() -> None:
+            self._put_off -= 1
+            self.conclude(conclusion)
+
+        self._put_off += 1
+        asyncio.get_running_loop().call_later(PUT_OFF, send)
 
     async def _account_for(
         self, accepted: set[UUID], done: list[Conclusion], is_again: bool

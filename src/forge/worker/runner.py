@@ -25,6 +25,7 @@ from forge.core.outcome import (
     Released,
     Returned,
     Settled,
+    Settlement,
     Snoozed,
     released,
     settle,
@@ -267,7 +268,7 @@ class Runner:
                 self._tell_completion(attempt, outcome, ack, seconds)
             else:
                 self._tell_beginning(attempt)
-                self._events.emit(AttemptEnded(job, outcome, ack, seconds))
+                self._tell_end(AttemptEnded(job, outcome, ack, seconds))
         elif attempt.stop is Stop.CANCELLED and not attempt.context.completed:
             self._tell_beginning(attempt)
             self._events.emit(AttemptStopped(job, seconds))
@@ -280,6 +281,13 @@ class Runner:
             self.requests_running -= 1
             self.request_ended()
         self.slot_freed()
+
+    def _tell_end(self, ended: AttemptEnded) -> None:
+        if isinstance(ended.ack, Settlement) and ended.ack.status.is_final:
+            # Nothing is reported as dead-lettered before it is.
+            self._acker.tell_when_written(ended)
+        else:
+            self._events.emit(ended)
 
     def _settle(self, job: Job, outcome: Outcome, note: Note | None, seconds: float) -> Ack:
         if isinstance(job, Run):
