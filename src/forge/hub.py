@@ -173,10 +173,7 @@ class Hub(Generic[T]):
                 tell(job_id, error)
 
     def _heard(self, payload: str) -> None:
-        try:
-            ids = changed_ids(payload)
-        except ValueError:  # anybody may notify, and write what they like
-            ids = None
+        ids = changed_ids(payload)
         changed: Iterable[UUID] = self._watched if ids is None else ids & self._watched.keys()
         before = len(self._dirty)
         self._dirty.update(changed)

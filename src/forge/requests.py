@@ -14,7 +14,7 @@ from forge.dead_letters.reprocessing import REPROCESS, reprocess
 from forge.registry import JobDefinition
 from forge.signature import Handler
 from forge.store import jobs
-from forge.store.notify import CHANGES, WAKE, changes_payload, send, worker_channel
+from forge.store.notify import CHANGES, WAKE, attempt_payload, changes_payload, send, worker_channel
 from forge.store.statement import Rows
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ async def cancel(ctx: "JobContext", input: Request) -> dict[str, Any]:
     found = await ctx.run(jobs.cancel(*_asked(ctx, input)))
     for row in found:
         if row["was"] in OWNED:
-            await ctx.run(send(worker_channel(row["worker_id"]), f"{row['id'].hex} {row['lease']}"))
+            over = attempt_payload(row["id"], row["lease"])
+            await ctx.run(send(worker_channel(row["worker_id"]), over))
     return await _report(ctx, input, found, "cancelled")
 
 

@@ -6,6 +6,8 @@ from uuid import UUID
 
 # Wake so many more than there are jobs: some of those called may be busy or gone by now.
 SPARE = 2
+# Digits of a number in a wake-up.
+LONGEST = 18
 EVERYONE = ""
 
 
@@ -31,8 +33,8 @@ def is_called(payload: str, worker: UUID, peers: Sequence[UUID]) -> bool:
     Every worker answers alike without asking the others: from the nonce each draws the same lots.
     """
     words = payload.removesuffix(REQUEST).split()
-    if len(words) != 2 or not all(word.isdecimal() for word in words):
-        return True
+    if len(words) != 2 or not all(word.isdecimal() and len(word) <= LONGEST for word in words):
+        return True  # also for what only looks like a wake-up: any login can notify
     wanted = int(words[0]) + SPARE
     if len(peers) <= wanted:
         return True

@@ -180,6 +180,13 @@ def reconcile(worker: UUID, incarnation: UUID, held: Sequence[tuple[UUID, int]])
     return Statement(load("jobs/reconcile"), args, rows)
 
 
+def taken(attempts: Sequence[tuple[UUID, int]]) -> Statement[list[tuple[UUID, int]]]:
+    """Return which of these attempts are over though nobody ended them here."""
+    return Statement(
+        load("jobs/taken"), columns(attempts), lambda found: [(r["id"], r["lease"]) for r in found]
+    )
+
+
 def rescue(
     owners: Sequence[UUID],
     only: Sequence[UUID] | None,

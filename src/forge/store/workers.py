@@ -30,6 +30,8 @@ class Beat(NamedTuple):
     peers: list[UUID]
     # The database's time, in seconds since the epoch.
     now: float
+    # Whether an idle worker owns jobs or runs all the same.
+    owns_any: bool
 
 
 def register(worker: Registration) -> Statement[list[UUID]]:
@@ -61,4 +63,4 @@ def listed() -> Statement[Rows]:
 
 def _beat(found: Rows) -> Beat:
     row = found[0]
-    return Beat(row["is_current"], row["dead"], row["peers"], row["now"])
+    return Beat(row["is_current"], row["dead"], row["peers"], row["now"], row["owns_any"])

@@ -10,7 +10,18 @@ from forge.telemetry.metrics import ApiMetrics, WorkerMetrics
 # Statements whose files lie elsewhere than under the name of their table, and those without one.
 TABLES = {"audit": "forge_audit_events", "ledger": "forge_migrations", "messages": "forge_jobs"}
 NO_TABLE = frozenset(
-    {"bench", "doctor", "notify", "other", "roles", "savepoint", "tenant", "transaction"}
+    {
+        "bench",
+        "doctor",
+        "functions",
+        "notify",
+        "other",
+        "roles",
+        "savepoint",
+        "server",
+        "tenant",
+        "transaction",
+    }
 )
 
 

@@ -8,7 +8,7 @@ from forge.core.event import Events
 from forge.core.herd import is_called, is_for_request
 from forge.store.database import Database
 from forge.store.listener import Listener
-from forge.store.notify import WAKE, worker_channel
+from forge.store.notify import WAKE, named_attempt, worker_channel
 
 PASS_ON_INTERVAL = 1.0
 Act = Callable[[], None]
@@ -27,7 +27,7 @@ class Ears:
         look: Callable[[bool], None],
         is_full: Callable[[], bool],
         call_everyone: Act,
-        let_go: Callable[[UUID, int], None],
+        doubt: Callable[[UUID, int], None],
     ) -> None:
         self._me = me
         self._events = events
@@ -35,7 +35,7 @@ class Ears:
         self._look = look
         self._is_full = is_full
         self._call_everyone = call_everyone
-        self._let_go = let_go
+        self._doubt = doubt
         self._loop = asyncio.get_running_loop()
         self._peers: Sequence[UUID] = ()
         self._heard_at = 0.0
@@ -80,8 +80,7 @@ class Ears:
             self._call_everyone()
 
     def _called(self, payload: str) -> None:
-        """Our own knocking, or word that a job of ours was cancelled."""
+        """Our own knocking, or a hint that a job of ours was cancelled."""
         self._heard_at = self._loop.time()
-        if payload:
-            job_id, lease = payload.split()
-            self._let_go(UUID(hex=job_id), int(lease))
+        if (attempt := named_attempt(payload)) is not None:
+            self._doubt(*attempt)

@@ -53,7 +53,7 @@ class Reconciler:
 
     async def reconcile(self) -> None:
         """Look once; act on what the last look had found already."""
-        held = self._held()
+        held = self.held()
         is_calm = not held and not self._claims.lost_any and not self._suspicions
         if is_calm and monotonic() - self._looked_at < LONGEST_PAUSE:
             return
@@ -93,7 +93,8 @@ class Reconciler:
             return
         await self._link.run(jobs.settle([released(job_id, lease)]))
 
-    def _held(self) -> list[Job]:
+    def held(self) -> list[Job]:
+        """Return every job and run in this worker's hands."""
         return [
             *(attempt.job for attempt in self._runner.running.values()),
             *self._claimer.ahead.jobs,

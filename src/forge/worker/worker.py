@@ -31,6 +31,7 @@ from forge.worker.messages import Messages
 from forge.worker.notes import INTERVAL as NOTES_INTERVAL
 from forge.worker.notes import Notes
 from forge.worker.prune import Pruner
+from forge.worker.recheck import Recheck
 from forge.worker.reconcile import Reconciler
 from forge.worker.recurrence import Recurrence
 from forge.worker.registered import registration_of
@@ -179,6 +180,7 @@ class Worker:
 
     def _open_watching(self, database: Database) -> None:
         settings = self.settings
+        self.recheck = Recheck(self._side, self._holds, self._let_go)
         self.ears = Ears(
             database,
             self.registration.id,
@@ -187,7 +189,7 @@ class Worker:
             look=self._hint,
             is_full=lambda: self.runner.slots_taken >= settings.max_concurrent,
             call_everyone=self.teller.call_everyone,
-            let_go=self._let_go,
+            doubt=self.recheck.hint,
         )
         self.pruner = Pruner(self._link(database), self.app.config.retention)
         self.reconciler = Reconciler(
@@ -221,6 +223,7 @@ class Worker:
     async def _close(self) -> None:
         # A worker may have been cut short: then it must not look alive, nor run on what it began.
         await asyncio.to_thread(self.heart.stop)
+        await self.recheck.close()
         if self.messages is not None:
             await self.messages.close()
         await self.runner.close()
@@ -295,6 +298,13 @@ class Worker:
         if self.messages is not None:
             self.messages.sender.hint()
 
+    def _holds(self, job_id: UUID, lease: int) -> bool:
+        """Whether an attempt at a job is in this worker's hands; runs of schedules do not count."""
+        attempt = self.runner.running.get((job_id, lease))
+        if attempt is not None:
+            return not isinstance(attempt.job, Run)
+        return (job_id, lease) in [(job.id, job.lease) for job in self.claimer.ahead.jobs]
+
     def _let_go(self, job_id: UUID, lease: int) -> None:
         self.runner.let_go(job_id, lease)
         self.claimer.ahead.forget(job_id, lease)
@@ -306,4 +316,7 @@ class Worker:
         if not beat.is_current:
             self.events.notice("error", "another worker has taken this one's id; it stops")
             self.release()
+        if beat.owns_any and not self.reconciler.held():
+            # Something is in this worker's name that it does not know: a minute is long to wait.
+            self.claims.lost_any = True
         self.ears.knocked(beat.peers)

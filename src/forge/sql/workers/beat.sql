@@ -23,4 +23,10 @@ select exists (select from mine) as is_current,
                and schedule_types = $10
              order by id) as peers,
        pg_notify($14, '') is null as knocked,
+       case when $11 = 0 then
+           exists (select from forge_jobs
+                   where status in ('claimed', 'running') and worker_id = $1)
+           or exists (select from forge_schedules
+                      where running_since is not null and worker_id = $1)
+       else false end as owns_any,
        extract(epoch from clock_timestamp())::float8 as now;
