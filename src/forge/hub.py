@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from forge.core.errors import DatabaseUnavailable, ForgeError, UnknownJob
@@ -25,6 +25,8 @@ DEAF_POLL = 0.5
 # Notifications of several workers that arrive together are answered by one read.
 GAP = 0.01
 MOST_AT_ONCE = 1000
+# Characters of a row from which on it is redacted and written in a thread.
+HEAVY = 16_384
 
 
 class Closed(ForgeError):
@@ -143,21 +145,35 @@ class Hub(Generic[T]):
             return
         for row in found:
             job_id = row["watched_id"]
+            state = await self._state(row)
             if (watched := self._watched.get(job_id)) is asked[job_id]:
                 watched.newcomers -= newcomers[job_id]
-                self._tell(job_id, watched, newcomers[job_id], row)
+                self._tell(job_id, watched, newcomers[job_id], row["version"], state)
+
+    async def _state(self, row: Row) -> T | ForgeError:
+        """Return what watchers are sent; a large row is read in a thread, and the loop goes on."""
+        if row["version"] is None:
+            return UnknownJob.of(row["watched_id"])
+        if sum(len(text) for text in row.values() if isinstance(text, str)) < HEAVY:
+            return self._read_state(row)
+        return await asyncio.to_thread(self._read_state, row)
 
     def _tell(
-        self, job_id: UUID, watched: "_Watched[T]", newcomers: "set[Tell[T]]", row: Row
+        self,
+        job_id: UUID,
+        watched: "_Watched[T]",
+        newcomers: "set[Tell[T]]",
+        version: Any,
+        state: T | ForgeError,
     ) -> None:
-        if row["version"] is None:
-            self._tell_all(job_id, UnknownJob.of(job_id))
+        if version is None:
+            assert isinstance(state, ForgeError)
+            self._tell_all(job_id, state)
             return
         # Who came after the read began is told by the next one, which shows what is newest then.
-        is_new = row["version"] != watched.version
+        is_new = version != watched.version
         told = watched.tells - watched.newcomers if is_new else newcomers & watched.tells
-        watched.version = row["version"]
-        state = self._read_state(row)
+        watched.version = version
         for tell in told:
             tell(job_id, state)
 

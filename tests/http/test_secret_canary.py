@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from forge import Forge, JobContext, JobFailed, JobHandle, ScheduleContext
-from forge.core.redact import REDACTED
+from forge.core.known_secrets import REDACTED
 from tests.faults.kit.process import Child, until, wait_until
 from tests.flow.command import Project
 from tests.flow.engine.conftest import Work

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from forge.core.known_secrets import REDACTED
 from forge.core.plain_text import is_plain
-from forge.core.redact import REDACTED, redact, redact_text, secrets_in
+from forge.core.redact import redact, redact_text, secrets_in
 from tests.faults.kit.process import wait_until
 from tests.flow.command import Project
 

@@ -13,22 +13,40 @@ LONGEST_NAME = 80
 
 def is_plain(text: str) -> bool:
     """Whether nothing in a text can be secret; False only means that it must be looked at."""
-    has_names = ":" in text or "=" in text
+    has_signs = ":" in text or "=" in text
+    if len(text) >= SHORTEST_SHAPE:
+        if _ID_OR_TIME.fullmatch(text):
+            return True
+        if _has_marks(text):
+            return False
+    return not has_signs or not (_has_url(text) or _has_name(text))
+
+
+def has_plain_shape(text: str) -> bool:
+    """Whether nothing in a text looks like a secret, whatever name stands before it."""
     if len(text) < SHORTEST_SHAPE:
-        return not has_names
+        return is_plain(text)
     if _ID_OR_TIME.fullmatch(text):
         return True
-    if _NUMBER.search(text):
-        return False
-    if any(map(text.casefold().__contains__, _MARKS)):
-        return False
-    return not has_names or not (_has_name(text) or ("@" in text and "://" in text))
+    return not (_has_marks(text) or _has_url(text) or _NAMES.search(text))
+
+
+def is_plain_key(key: str) -> bool:
+    """The same of a key, of which there are few, again and again."""
+    return _is_plain_key(key) if len(key) <= LONGEST_NAME else is_plain(key)
 
 
 @lru_cache(maxsize=10_000)
-def is_plain_key(key: str) -> bool:
-    """The same of a key, of which there are few, again and again."""
+def _is_plain_key(key: str) -> bool:
     return is_plain(key)
+
+
+def _has_marks(text: str) -> bool:
+    return bool(_NUMBER.search(text)) or any(map(text.casefold().__contains__, _MARKS))
+
+
+def _has_url(text: str) -> bool:
+    return "@" in text and "://" in text
 
 
 def _has_name(text: str) -> bool:
@@ -46,6 +64,8 @@ _MARKS = (
     *("github_pat_", "xox", "sk_live_", "sk_test_", "glpat-", "bearer", "basic"),
 )
 _SIGN = re.compile("[:=]")
+# What the names in the shape of a secret with its name end with, before a sign.
+_NAMES = re.compile(r"(?i)(?:passw(?:or)?d|passphrase|key|secret|token)[\"'\\]*\s*[:=]")
 _NUMBER = re.compile(r"\d(?:-\d\d-\d|(?:\D?\d){12})")
 _ID_OR_TIME = re.compile(
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"

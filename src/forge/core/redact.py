@@ -2,22 +2,16 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from forge.core.known_secrets import REDACTED, SHORTEST_KNOWN, replaced_in, texts_in, without_cut
 from forge.core.path import Path
-from forge.core.plain_text import is_plain, is_plain_key
+from forge.core.plain_text import LONGEST_NAME, has_plain_shape, is_plain, is_plain_key
 from forge.core.sensitive import Allowed, is_secret, meant_name
 from forge.core.sensitive_names import names_a_reference, names_a_secret
-from forge.core.sensitive_shapes import LONGEST_TEXT, is_card, secret_shape_of
-
-REDACTED = "[redacted]"
-# Shorter values turn up in any text by chance.
-SHORTEST_KNOWN = 5
-# No text is cut shorter than this when it is stored, so that the end of one may be half a secret.
-SHORTEST_CUT = 500
-SMALLEST_CARD = 10**12
+from forge.core.sensitive_shapes import LONGEST_TEXT, SMALLEST_CARD, is_card, secret_shape_of
 
 
 def redact(value: Any, known: Collection[str] = (), allowed: Sequence[str] = ()) -> Any:
@@ -28,19 +22,23 @@ def redact(value: Any, known: Collection[str] = (), allowed: Sequence[str] = ())
     >>> redact({"user": 7, "apiKey": "k-123", "note": "sent with token=abc123"})
     {'user': 7, 'apiKey': '[redacted]', 'note': 'sent with token=[redacted]'}
     """
-    return _Redaction(known, allowed).shown(value, ())
+    if isinstance(value, str):
+        return redact_text(value, known)
+    replaced = replaced_in(texts_in(value), known) if known else {}
+    return REDACTED if replaced is None else _Redaction(replaced, allowed).shown(value, ())
 
 
 def redact_text(text: str, known: Collection[str] = ()) -> str:
     """Return a text without the secrets that are known, named in it, or look like one."""
     if known:
-        text = _without_known(text, known)
-    if is_plain(text):
-        return text
-    text = _without_named(text)
+        found = replaced_in([text], known)
+        if found is None:
+            return REDACTED
+        text = without_cut(found.get(text, text), known)
     if len(text) <= LONGEST_TEXT:
-        return _without_shapes(text)
-    return "".join(_without_shapes(part) for part in _parts(text))
+        return text if is_plain(text) else _without_shapes(_without_named(text))
+    parts = _parts(_without_named(text))
+    return "".join(part if has_plain_shape(part) else _without_shapes(part) for part in parts)
 
 
 def secrets_in(value: Any, allowed: Sequence[str] = ()) -> set[str]:
@@ -50,27 +48,27 @@ def secrets_in(value: Any, allowed: Sequence[str] = ()) -> set[str]:
 
 
 class _Redaction:
-    """One walk through a value."""
+    """One walk through a value; `replaced` has the texts that held known secrets."""
 
-    def __init__(self, known: Collection[str], allowed: Sequence[str]) -> None:
-        self._known = known
+    def __init__(self, replaced: Mapping[str, str], allowed: Sequence[str]) -> None:
+        self._replaced = replaced
         self._allowed = Allowed(allowed) if allowed else None
 
     def shown(self, value: Any, path: Path) -> Any:
-        match value:
-            case str():
-                return redact_text(value, self._known)
-            case dict():
-                return {self._key(key): self._entry(value, key, path) for key in value}
-            case list() | tuple():
-                return [self._item(inner, (*path, place)) for place, inner in enumerate(value)]
-            case int() if not isinstance(value, bool):
-                return self._number(value, path)
+        if isinstance(value, str):
+            return redact_text(self._replaced.get(value, value))
+        if isinstance(value, dict):
+            return {self._key(key): self._entry(value, key, path) for key in value}
+        if isinstance(value, list | tuple):
+            return [self._item(inner, path, place) for place, inner in enumerate(value)]
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self._number(value, path)
         return value
 
     def _key(self, key: Any) -> str:
         key = str(key)
-        return key if not self._known and is_plain_key(key) else redact_text(key, self._known)
+        key = self._replaced.get(key, key)
+        return key if is_plain_key(key) else redact_text(key)
 
     def _entry(self, entry: dict[Any, Any], key: Any, path: Path) -> Any:
         value = entry[key]
@@ -81,12 +79,13 @@ class _Redaction:
             return REDACTED
         return self.shown(value, path)
 
-    def _item(self, value: Any, path: Path) -> Any:
+    def _item(self, value: Any, path: Path, place: int) -> Any:
+        path = (*path, place)
         is_allowed = self._allowed is not None and self._allowed.covers(path)
         return value if is_allowed else self.shown(value, path)
 
     def _number(self, value: int, path: Path) -> Any:
-        if self._known and str(value) in self._known:
+        if self._replaced and str(value) in self._replaced:
             return REDACTED
         if value < SMALLEST_CARD or (path and names_a_reference(str(path[-1]))):
             return value
@@ -133,29 +132,17 @@ def _forms(secret: str) -> set[str]:
     return {secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quote(secret, safe=""), *bare}
 
 
-def _without_known(text: str, known: Collection[str]) -> str:
-    for secret in sorted(known, key=len, reverse=True):
-        text = text.replace(secret, REDACTED)
-    if len(text) < SHORTEST_CUT:
-        return text
-    for secret in known:
-        for length in range(len(secret) - 1, SHORTEST_KNOWN - 1, -1):
-            if text.endswith(secret[:length]):
-                return text[:-length] + REDACTED
-    return text
-
-
 def _without_named(text: str) -> str:
     """Take out values that stand after the name of a secret: `token=…`, `"apiKey": "…"`."""
     kept: list[str] = []
     end = 0
-    for named in _NAME.finditer(text):
-        if named.start() < end or not names_a_secret(named["name"]):
+    for named in _NAME.finditer(text) if ":" in text or "=" in text else ():
+        if named.start() < end or not names_a_secret(named["name"][-LONGEST_NAME:]):
             continue
         if value := _VALUE.match(text, named.end()):
             kept += text[end : named.end()], REDACTED
             end = value.end()
-    return "".join([*kept, text[end:]])
+    return "".join([*kept, text[end:]]) if kept else text
 
 
 def _without_shapes(text: str) -> str:
@@ -165,7 +152,8 @@ def _without_shapes(text: str) -> str:
     words = _WORDS.split(text)
     for place, word in enumerate(words):
         before = words[place - 2].lower().strip("\"'") if place > 1 else ""
-        if _is_shaped(word) or (before in ("bearer", "basic") and _is_shaped(f"{before} {word}")):
+        is_credential = before in ("bearer", "basic") and _is_shaped(f"{before} {word}")
+        if is_credential or (not is_plain(word) and _is_shaped(word)):
             words[place] = REDACTED
     text = "".join(words)
     return REDACTED if _is_shaped(text) else text
@@ -178,15 +166,19 @@ def _is_shaped(text: str) -> bool:
 
 def _parts(text: str) -> Iterator[str]:
     """Cut a long text where words end, into parts that are looked at as a whole."""
-    while len(text) > LONGEST_TEXT:
-        end = max(text.rfind(" ", 0, LONGEST_TEXT), text.rfind("\n", 0, LONGEST_TEXT)) + 1
-        end = end or LONGEST_TEXT
-        yield text[:end]
-        text = text[end:]
-    yield text
+    start = 0
+    while len(text) - start > LONGEST_TEXT:
+        last = start + LONGEST_TEXT
+        end = max(text.rfind(" ", start, last), text.rfind("\n", start, last)) + 1
+        yield text[start : end or last]
+        start = end or last
+    yield text[start:]
 
 
 _SCHEME = re.compile(r"(?i)(?:bearer|basic|token|digest)\s+(\S{5,})")
 _WORDS = re.compile(r"(\s+)")
-_NAME = re.compile(r"\b(?P<name>[A-Za-z_][\w.-]{1,60})[\"'\\]*\s*(?:=>|[:=])\s*(?:Bearer |Basic )?")
+# Each run of characters is read once: it starts where none stands before it, and gives none back.
+_NAME = re.compile(
+    r"(?<![\w.-])(?P<name>[\w.-]{2,}+)[\"'\\]*+\s*+(?:=>|[:=])\s*+(?:Bearer |Basic )?"
+)
 _VALUE = re.compile(re.escape(REDACTED) + r"|\\?\"[^\"]+\"|\\?'[^']+'|[^\s\"'&,;}\])]+")

@@ -13,7 +13,7 @@ from forge.core.sensitive_names import (
     names_a_secret,
     squashed,
 )
-from forge.core.sensitive_shapes import CARD_NUMBER, is_card, shape_of
+from forge.core.sensitive_shapes import CARD_NUMBER, SMALLEST_CARD, is_card, shape_of
 
 # How many faults are told: whoever embeds a thousand secrets has understood after ten.
 MOST_TOLD = 10
@@ -87,21 +87,24 @@ class Allowed:
 
 
 def _found(value: Any, path: Path, allowed: Allowed) -> Iterator[tuple[Path, str]]:
-    match value:
-        case dict():
-            for key in value:
-                yield from _entry(value, key, (*path, key), allowed)
-        case list():
-            for place, inner in enumerate(value):
-                here = (*path, place)
-                if not allowed.covers(here):
-                    yield from _found(inner, here, allowed)
-        case str():
-            if what := shape_of(value):
-                yield path, f"looks like {what}"
-        case int() if not isinstance(value, bool):
-            if is_card(str(value)) and not (path and names_a_reference(str(path[-1]))):
-                yield path, f"looks like {CARD_NUMBER}"
+    if isinstance(value, dict):
+        for key in value:
+            yield from _entry(value, key, (*path, key), allowed)
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            here = (*path, place)
+            if not allowed.covers(here):
+                yield from _found(inner, here, allowed)
+    elif what := _looks_like(value, path):
+        yield path, f"looks like {what}"
+
+
+def _looks_like(value: Any, path: Path) -> str | None:
+    if isinstance(value, str):
+        return shape_of(value)
+    if isinstance(value, int) and value >= SMALLEST_CARD and is_card(str(value)):
+        return None if path and names_a_reference(str(path[-1])) else CARD_NUMBER
+    return None
 
 
 def _entry(

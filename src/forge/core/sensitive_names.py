@@ -6,6 +6,7 @@ The lists are the documented ones: docs/reference/payload-rules.md is compared w
 import re
 import unicodedata
 from functools import lru_cache
+from typing import NamedTuple
 
 # Anywhere in a name, however it is spelled: dbPassword, X-Api-Key, client_secret.
 SECRETS = (
@@ -83,54 +84,78 @@ REFERENCES = (
 FIGURES = ("max", "min", "num", "number", "total", "has", "is", "needs", "uses", "with")
 
 
-@lru_cache(maxsize=10_000)
+# Longer names are cut: nothing real is longer, and what is remembered of names stays small.
+LONGEST = 200
+
+
 def names_a_secret(name: str) -> bool:
     """Whether a secret is to be expected under this name."""
-    words = _words(name)
-    if not words or words[-1] in REFERENCES:
-        return False
-    joined = "".join(words).replace("secretar", "")
-    if any(secret in joined for secret in SECRETS):
-        return True
-    if any(word in SECRET_WORDS for word in words):
-        return True
-    return joined.endswith(("token", "tokens"))
+    return _meaning(name[:LONGEST]).is_secret
 
 
-@lru_cache(maxsize=10_000)
 def names_a_body(name: str) -> bool:
     """Whether a text under this name is the content of something, not a reference to it."""
-    words = _words(name)
-    if words and words[-1] in BODIES:
-        return True
-    return len(words) > 1 and words[-1] in BODY_KINDS and words[-2] in BODIES
+    return _meaning(name[:LONGEST]).is_body
 
 
-@lru_cache(maxsize=10_000)
 def names_a_reference(name: str) -> bool:
     """Whether a number under this name is an id, not what it may look like."""
-    words = _words(name)
-    return bool(words) and words[-1] in REFERENCES
+    words = _words(name[:LONGEST])
+    return bool(words) and words[-1] in _REFERENCES
 
 
-@lru_cache(maxsize=10_000)
 def names_a_figure(name: str) -> bool:
     """Whether a number under this name counts or limits something."""
-    words = _words(name)
+    words = _words(name[:LONGEST])
     return bool(words) and (words[0] in FIGURES or words[-1] == "tokens")
 
 
 def squashed(name: str) -> str:
     """Return a name without case, accents of width and signs between its words."""
-    return "".join(_words(name))
+    return "".join(_words(name[:LONGEST]))
+
+
+class _Meaning(NamedTuple):
+    is_secret: bool
+    is_body: bool
+
+
+@lru_cache(maxsize=10_000)
+def _meaning(name: str) -> _Meaning:
+    # Most names hold none of these words in any spelling, and splitting them costs far more.
+    if name.isascii() and not _TELLING.search(name.translate(_SIGNS).lower()):
+        return _ORDINARY
+    words = _words(name)
+    return _Meaning(_is_secret(words), _is_body(words))
+
+
+def _is_secret(words: list[str]) -> bool:
+    if not words or words[-1] in _REFERENCES:
+        return False
+    joined = "".join(words).replace("secretar", "")
+    if _SECRETS.search(joined) or not _SECRET_WORDS.isdisjoint(words):
+        return True
+    return joined.endswith(("token", "tokens"))
+
+
+def _is_body(words: list[str]) -> bool:
+    if words and words[-1] in BODIES:
+        return True
+    return len(words) > 1 and words[-1] in BODY_KINDS and words[-2] in BODIES
 
 
 def _words(name: str) -> list[str]:
     """Split a name where its words begin: at signs, at humps, at digits."""
-    plain = unicodedata.normalize("NFKC", name[:LONGEST])
-    return [word.lower() for word in _WORD.findall(_INVISIBLE.sub("", plain))]
+    if not name.isascii():
+        name = _INVISIBLE.sub("", unicodedata.normalize("NFKC", name))
+    return [word.lower() for word in _WORD.findall(name)]
 
 
-LONGEST = 200
+_ORDINARY = _Meaning(is_secret=False, is_body=False)
+_REFERENCES = frozenset(REFERENCES)
+_SECRET_WORDS = frozenset(SECRET_WORDS)
+_SECRETS = re.compile("|".join(SECRETS))
+_TELLING = re.compile("|".join((*SECRETS, *SECRET_WORDS, *BODIES)))
+_SIGNS = {code: None for code in range(128) if not chr(code).isalnum()}
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")

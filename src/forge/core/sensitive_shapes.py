@@ -5,11 +5,14 @@ import binascii
 import re
 import unicodedata
 
+from forge.core.plain_text import is_plain
+
 # A text longer than this is somebody's letter or document.
 LONGEST_TEXT = 1_000
 # And a shorter one, of nothing but the signs that base64 uses, is a file.
 LONGEST_BASE64 = 512
 CARD_NUMBER = "a card number"
+SMALLEST_CARD = 10**12
 
 
 def shape_of(text: str) -> str | None:
@@ -22,6 +25,8 @@ def secret_shape_of(text: str) -> str | None:
     if len(text) < SHORTEST:
         return None
     text = text[:LONGEST_TEXT]
+    if is_plain(text):
+        return None
     for pattern, what in _SECRETS:
         if pattern.search(text):
             return what
@@ -45,12 +50,12 @@ def is_card(digits: str) -> bool:
 
 def luhn(digits: str) -> bool:
     """Whether the last digit is the one that the others ask for."""
-    doubled = [sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2]]
-    return (sum(doubled) + sum(map(int, digits[-1::-2]))) % 10 == 0
+    doubled = digits[-2::-2].translate(_DOUBLED)
+    return (sum(map(int, doubled)) + sum(map(int, digits[-1::-2]))) % 10 == 0
 
 
 def _document_shape_of(text: str) -> str | None:
-    if len(text) < SHORTEST:
+    if len(text) <= LONGEST_BASE64 and not _MAY_BE_DOCUMENT.search(text):
         return None
     whole, text = text, text[:LONGEST_TEXT]
     for pattern, what in _DOCUMENTS:
@@ -74,6 +79,8 @@ def _is_credential(scheme: str, value: str) -> bool:
 
 
 SHORTEST = 6
+# A digit doubled, and the digits of that added up.
+_DOUBLED = str.maketrans("0123456789", "0246813579")
 _SECRETS = (
     (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*"), "a JSON web token"),
     (re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY"), "a private key"),
@@ -105,6 +112,8 @@ _DOCUMENTS = (
     ),
     (re.compile(r"(?im)^mime-version:\s*\d|^content-transfer-encoding:"), "an embedded mail"),
 )
+# What each of them cannot do without.
+_MAY_BE_DOCUMENT = re.compile(r"(?i)[<%{]|data:|-version:|-encoding:")
 _HEADER = re.compile(r"(?i)\b(bearer|basic)\s+([\w+/.~-]{6,})=*")
 _BASE64 = re.compile(r"[\w+/=-]+(?:\r?\n[\w+/=-]+)*\s*")
 _DIGITS = re.compile(r"(?:\d\D?){12}\d")

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 from forge.core.dead_letter import DeadLetter
 from forge.core.errors import Fault
+from forge.core.known_secrets import REDACTED
 from forge.core.path import Path
 from forge.core.record import JobRecord
-from forge.core.redact import REDACTED, redact, redact_text, secrets_in
+from forge.core.redact import redact, redact_text, secrets_in
 from forge.core.schedule_record import ScheduleRecord
 from forge.core.sensitive import path_text
 

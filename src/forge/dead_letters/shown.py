@@ -1,12 +1,14 @@
 """Lists of dead letters as they are shown: they leave out payloads, whose secrets must go too."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from forge.allowances import allowances
 from forge.core.dead_letter import DeadLetter, DeadLetterGroup
-from forge.core.redact import REDACTED, redact_text
+from forge.core.known_secrets import REDACTED
+from forge.core.redact import redact_text
 from forge.core.shown import shown_message
 from forge.dead_letters.bulk import Run
 from forge.store import dead_letters
@@ -42,8 +44,13 @@ async def _said(
     """Return the error of each letter, by its id, without what its payload keeps secret."""
     payloads: dict[int, Any] = await run(dead_letters.payloads([id for id, _, _ in letters]))
     allowed = await allowances(app, (job_type for _, job_type, _ in letters))
-    return {
-        # One whose payload is too long for a list may say anything.
-        id: shown_message(error, payloads[id], allowed[job_type]) if id in payloads else REDACTED
-        for id, job_type, error in letters
-    }
+
+    def shown() -> dict[int, str | None]:
+        return {
+            # The payload of an unlisted one was too long to read: its error may quote anything.
+            id: shown_message(said, payloads[id], allowed[kind]) if id in payloads else REDACTED
+            for id, kind, said in letters
+        }
+
+    # A page may read 20 MB of payloads, which would stop a server's event loop for seconds.
+    return await asyncio.to_thread(shown)

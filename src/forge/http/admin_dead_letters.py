@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 
 from forge.allowances import allowance
-from forge.core.dead_letter import CAUSES, DeadLetterGroup, LetterStatus
+from forge.core.dead_letter import CAUSES, DeadLetter, DeadLetterGroup, LetterStatus
 from forge.core.errors import InvalidPayload
 from forge.core.retry import ErrorClass
 from forge.core.shown import shown_letter
@@ -33,6 +33,7 @@ from forge.http.admin_shapes import (
     Tenant,
 )
 from forge.http.described import problems
+from forge.http.off_loop import HEAVY, off_loop
 from forge.http.problem import faults_at, invalid
 from forge.http.shapes import Name
 
@@ -150,8 +151,9 @@ async def reprocess_many(caller: Manager, body: BulkIn, response: Response) -> B
 async def get_dead_letter(dlq_id: DlqId, caller: Manager) -> DeadLetterDetail:
     """Return a dead letter with its payload and every attempt."""
     letter = await _letters(caller).get(dlq_id, tenant_id=caller.tenant_id)
-    shown = shown_letter(letter, await allowance(caller.app, letter.job_type))
-    return DeadLetterDetail.model_validate(shown)
+    allowed = await allowance(caller.app, letter.job_type)
+    # How large it is shows only once it is read: one letter at a time may as well go to the thread.
+    return await off_loop(HEAVY, _detail, letter, allowed)
 
 
 @router.post(
@@ -190,6 +192,10 @@ async def discard_dead_letter(dlq_id: DlqId, caller: Manager, body: DiscardIn) -
         dlq_id, notes=body.notes, actor=caller.identity.name, tenant_id=caller.tenant_id
     )
     return DiscardOut(message="DLQ item discarded", dlq_id=dlq_id)
+
+
+def _detail(letter: DeadLetter, allowed: Sequence[str]) -> DeadLetterDetail:
+    return DeadLetterDetail.model_validate(shown_letter(letter, allowed))
 
 
 def _letters(caller: Caller) -> DeadLetters:

@@ -10,6 +10,7 @@ from forge.allowances import allowances
 from forge.core.record import JobRecord
 from forge.core.shown import shown_job
 from forge.http.access import Caller
+from forge.http.off_loop import off_loop
 from forge.http.shapes import JobOut
 from forge.store import listing
 from forge.store.listing import UNUSED, Used, Wanted
@@ -45,8 +46,8 @@ async def gather(
     while True:
         found = await caller.run(look(wanted, ask, used))
         allowed = await allowances(caller.app, (row["job_type"] for row in found))
-        for row in found:
-            job = _shown(row, allowed[row["job_type"]], text) if row["matches"] else None
+        shown = await off_loop(sum(row["size"] for row in found), _all_shown, found, allowed, text)
+        for row, job in zip(found, shown, strict=True):
             if len(jobs) == limit and (job is not None or row["is_stop"]):
                 return Gathered(jobs, jobs[-1].id)
             if job is not None:
@@ -63,6 +64,14 @@ async def gather(
         wanted = wanted._replace(before=found[-1]["id"])
         used = Used(used.rows + found[-1]["place"], seconds)
         ask = min(ask * 2, MOST_AT_ONCE, MOST_SEARCHED - searched)
+
+
+def _all_shown(
+    found: Rows, allowed: Mapping[str, Sequence[str]], text: str | None
+) -> list[JobOut | None]:
+    return [
+        _shown(row, allowed[row["job_type"]], text) if row["matches"] else None for row in found
+    ]
 
 
 def _shown(row: Mapping[str, Any], allowed: Sequence[str], text: str | None) -> JobOut | None:

@@ -1,6 +1,5 @@
 """Dispatch over HTTP: one job, or many that are made together or not at all."""
 
-import asyncio
 import time
 from collections.abc import Callable
 from functools import lru_cache
@@ -20,6 +19,7 @@ from forge.http.described import problems
 from forge.http.gathering import Gatherer
 from forge.http.identity import Identity
 from forge.http.json_route import JsonRoute
+from forge.http.off_loop import off_loop
 from forge.http.problem import Problem, faults_at, invalid
 from forge.http.shapes import (
     DispatchIn,
@@ -40,8 +40,7 @@ REFUSED = problems(
     "bad_request", "unknown_job_type", "too_large", "unsupported_media_type", "invalid"
 )
 T = TypeVar("T")
-# How many inputs are checked before others have their turn, and how many bad ones are told.
-TURN = 200
+# How many bad inputs are named in a refusal.
 MOST_BAD_INPUTS = 20
 
 
@@ -84,7 +83,8 @@ async def dispatch_jobs(
     kind = await _kind(caller, job_type)
     if not body.inputs:
         return DispatchManyOut(count=0)
-    made = await caller.run(await _many(kind, body.inputs, options))
+    statement = await off_loop(await _size(request), _many, kind, body.inputs, options)
+    made = await caller.run(statement)
     (await caller.app.session()).wake(MANY)
     return DispatchManyOut(count=sum(job.is_new for job in made))
 
@@ -121,10 +121,11 @@ async def _one(request: Request, caller: Caller, kind: JobType, wanted: Dispatch
     if wish is not None:
         if (trace := traceparent_of(request, name)) is not None:
             wish = wish._replace(traceparent=trace)
-        text = kind.written(wanted.args)
+        text = await off_loop(await _size(request), kind.written, wanted.args)
         return Dispatched(await _gatherer(request).dispatch(caller, wish, text), True)
     options = in_trace(request, name, _options(caller, wanted))
-    (made,) = await caller.run(dispatching.one(kind, wanted.args, options))
+    size = await _size(request)
+    (made,) = await caller.run(await off_loop(size, dispatching.one, kind, wanted.args, options))
     (await caller.app.session()).wake()
     return made
 
@@ -161,22 +162,24 @@ async def _status(caller: Caller, job_id: UUID) -> Status | None:
     return Status(found[0]["status"]) if found else None
 
 
-async def _many(kind: JobType, inputs: list[Any], options: Options) -> Statement[list[Dispatched]]:
+async def _size(request: Request) -> int:
+    return len(await request.body())
+
+
+def _many(kind: JobType, inputs: list[Any], options: Options) -> Statement[list[Dispatched]]:
     if kind.defaults.category is None:
-        return dispatching.many(kind, await _each(kind.written, inputs), options)
+        return dispatching.many(kind, _each(kind.written, inputs), options)
     # As they were sent: the model of a type may leave out the envelope that its rules ask for.
-    ruled = await _each(lambda value: kind.rule(value, options), inputs)
+    ruled = _each(lambda value: kind.rule(value, options), inputs)
     return dispatching.many_ruled(kind, ruled, options)
 
 
-async def _each(check: Callable[[Any], T], inputs: list[Any]) -> list[T]:
+def _each(check: Callable[[Any], T], inputs: list[Any]) -> list[T]:
     """Check inputs one by one; refuse all with the faults of the first that are bad."""
     checked: list[T] = []
     faults: list[Fault] = []
     bad = 0
     for place, value in enumerate(inputs):
-        if place % TURN == TURN - 1:
-            await asyncio.sleep(0)
         try:
             checked.append(check(value))
         except InvalidPayload as error:

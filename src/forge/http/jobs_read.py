@@ -1,6 +1,6 @@
 """Jobs as they stand: one, its attempts, pages of them, and how many there are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -15,9 +15,11 @@ from forge.core.shown import shown_attempt, shown_job
 from forge.http.access import Caller, User
 from forge.http.counting import counts
 from forge.http.described import problems
+from forge.http.off_loop import off_loop, size_of
 from forge.http.paging import Asked, find_page
 from forge.http.shapes import AttemptOut, CountsOut, Items, JobOut, JobPage, Name
 from forge.store import jobs
+from forge.store.statement import Rows
 
 router = APIRouter(tags=["jobs"])
 PRIORITIES = "^(?i:critical|high|normal|low|background|100|75|50|25|0)$"
@@ -72,8 +74,9 @@ async def count_jobs(caller: User) -> CountsOut:
 )
 async def get_job(job_id: UUID, caller: User) -> JobOut:
     """Return a job as it stands now."""
-    job = JobRecord.from_row(await row_of(caller, job_id))
-    return JobOut.of(shown_job(job, await allowance(caller.app, job.job_type)))
+    row = await row_of(caller, job_id)
+    allowed = await allowance(caller.app, row["job_type"])
+    return await off_loop(size_of(row), _shown, row, allowed)
 
 
 @router.get(
@@ -84,10 +87,21 @@ async def get_job(job_id: UUID, caller: User) -> JobOut:
 )
 async def list_attempts(job_id: UUID, caller: User) -> Any:
     """List the attempts of a job that did not succeed, the first one first."""
-    job = JobRecord.from_row(await row_of(caller, job_id))
-    allowed = await allowance(caller.app, job.job_type)
+    row = await row_of(caller, job_id)
+    allowed = await allowance(caller.app, row["job_type"])
     found = await caller.run(jobs.attempts(job_id))
-    return {"items": [shown_attempt(row, job.input, allowed) for row in found]}
+    return {"items": await off_loop(size_of(row), _shown_attempts, row, found, allowed)}
+
+
+def _shown(row: Mapping[str, Any], allowed: Sequence[str]) -> JobOut:
+    return JobOut.of(shown_job(JobRecord.from_row(row), allowed))
+
+
+def _shown_attempts(
+    job: Mapping[str, Any], found: Rows, allowed: Sequence[str]
+) -> list[dict[str, Any]]:
+    record = JobRecord.from_row(job)
+    return [shown_attempt(row, record.input, allowed) for row in found]
 
 
 async def row_of(caller: Caller, job_id: UUID) -> Mapping[str, Any]:

@@ -78,42 +78,48 @@ declare
         select array_to_string(forge_words(entry), '') from unnest(allowed) as entry where not starts_with(entry, '$'));
     found record;
 begin
-    with recursive parts (path, any_path, name, alias, value) as (
-        select '$', '$', null::text, null::text, payload
+    with recursive parts (path, any_path, name, name_shape, alias, value) as (
+        select '$', '$', null::text, null::text, null::text, payload
         union all
-        select parts.path || step.path, parts.any_path || step.any_path, step.name, step.alias, step.value
+        select parts.path || step.path, parts.any_path || step.any_path, step.name, step.name_shape, step.alias,
+               step.value
         from parts
              cross join lateral (
-                select shown as path, shown as any_path, key as name,
+                select shown as path, shown as any_path, key as name, name_shape,
                        -- {"name": "Authorization", "value": "…"}: headers and forms as lists of pairs
                        case when key = 'value' and jsonb_typeof(named) = 'string' then named #>> '{}' end as alias,
                        held as value
                 from jsonb_each(case jsonb_typeof(parts.value) when 'object' then parts.value end)
                          as entry (key, held)
                      cross join coalesce(parts.value -> 'name', parts.value -> 'key', parts.value -> 'header') as named
+                     cross join forge_looks_like(key) as name_shape
                      cross join lateral (
                         select case
-                            when forge_looks_like(key) is not null then '["…"]'
-                            when key ~ '^[A-Za-z_][A-Za-z0-9_]{0,59}$' then '.' || key
+                            when name_shape is not null then '["…"]'
+                            when length(key) <= 60 and key ~ '^[A-Za-z_][A-Za-z0-9_]*$' then '.' || key
                             else format('[%s]', to_json(left(key, 60))) end as shown) as told
                 union all
-                select format('[%s]', place - 1), '[*]', null, null, item
+                select format('[%s]', place - 1), '[*]', null, null, null, item
                 from jsonb_array_elements(case jsonb_typeof(parts.value) when 'array' then parts.value end)
                          with ordinality as items (item, place)
+                where jsonb_typeof(item) in ('string', 'array', 'object') or length(item #>> '{}') >= 13
              ) as step
-        where parts.path || step.path <> all (allowed) and parts.any_path || step.any_path <> all (allowed)
-          and (step.name is null or array_to_string(forge_words(step.name), '') <> all (names))
+        where (parts.path || step.path <> all (allowed) and parts.any_path || step.any_path <> all (allowed)
+               or allowed = '{}')
+          and (step.name is null or names = '{}' or array_to_string(forge_words(step.name), '') <> all (names))
     )
     select parts.path, told.what into found
     from parts
          cross join lateral (
-            select case
-                when forge_looks_like(name) is not null then 'has a name that looks like ' || forge_looks_like(name)
-                when forge_is_secret(coalesce(alias, name), value) then 'has the name of a secret'
-                when forge_is_body(name, value) then 'has the name of an embedded body or document'
-                when jsonb_typeof(value) = 'string' then 'looks like ' || forge_looks_like(value #>> '{}')
-                when jsonb_typeof(value) = 'number' and forge_is_card(value #>> '{}')
-                     and forge_is_reference(name) is not true then 'looks like a card number' end as what) as told
+            select coalesce(
+                'has a name that looks like ' || name_shape,
+                case when forge_may_tell(coalesce(alias, name)) then case
+                    when forge_is_secret(coalesce(alias, name), value) then 'has the name of a secret'
+                    when forge_is_body(name, value) then 'has the name of an embedded body or document' end
+                end,
+                case when jsonb_typeof(value) = 'string' then 'looks like ' || forge_looks_like(value #>> '{}')
+                     when jsonb_typeof(value) = 'number' and length(value #>> '{}') >= 13 and forge_is_card(value #>> '{}')
+                          and forge_is_reference(name) is not true then 'looks like a card number' end) as what) as told
     where told.what is not null
     limit 1;
     if found.path is not null then
@@ -299,13 +305,17 @@ CREATE FUNCTION public.forge_is_card(digits text) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN CASE WHEN (digits ~ '^(4(\d{12}|\d{15}|\d{18})|(5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}|3(0[0-5]|[68]\d)\d{11}|(6011|65\d\d|64[4-9]\d)\d{12,15}|35(2[89]|[3-8]\d)\d{12,15}|62\d{14,17})$'::text) THEN (SELECT ((sum(((((sign.digit)::integer * (2 - (sign.place % (2)::bigint))) / 10) + (((sign.digit)::integer * (2 - (sign.place % (2)::bigint))) % (10)::bigint))) % (10)::numeric) = (0)::numeric) FROM regexp_split_to_table(reverse(forge_is_card.digits), ''::text) WITH ORDINALITY sign(digit, place)) ELSE false END;
 
+CREATE FUNCTION public.forge_refers(word text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (word = ANY (ARRAY['id'::text, 'ids'::text, 'ref'::text, 'refs'::text, 'reference'::text, 'uuid'::text, 'name'::text, 'type'::text, 'kind'::text, 'version'::text, 'count'::text, 'counts'::text, 'limit'::text, 'size'::text, 'length'::text, 'usage'::text, 'ttl'::text, 'at'::text, 'on'::text, 'until'::text, 'expiry'::text, 'expires'::text, 'status'::text, 'policy'::text, 'hint'::text, 'url'::text, 'uri'::text, 'path'::text]));
+
 CREATE FUNCTION public.forge_words(name text) RETURNS text[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN ARRAY(SELECT lower(word.word[1]) AS lower FROM regexp_matches(regexp_replace(NORMALIZE("left"(forge_words.name, 200), NFKC), '[\u00ad\u200b-\u200f\u2060\ufeff]'::text, ''::text, 'g'::text), '[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\u0001-\u007f]+|\d+'::text, 'g'::text) word(word));
 
 CREATE FUNCTION public.forge_is_reference(name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN ((public.forge_words(name))[cardinality(public.forge_words(name))] = ANY (ARRAY['id'::text, 'ids'::text, 'ref'::text, 'refs'::text, 'reference'::text, 'uuid'::text, 'name'::text, 'type'::text, 'kind'::text, 'version'::text, 'count'::text, 'counts'::text, 'limit'::text, 'size'::text, 'length'::text, 'usage'::text, 'ttl'::text, 'at'::text, 'on'::text, 'until'::text, 'expiry'::text, 'expires'::text, 'status'::text, 'policy'::text, 'hint'::text, 'url'::text, 'uri'::text, 'path'::text]));
+    RETURN (SELECT public.forge_refers(words.words[cardinality(words.words)]) AS forge_refers FROM public.forge_words(forge_is_reference.name) words(words));
 
 CREATE FUNCTION public.forge_is_secret(name text, value jsonb) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
@@ -316,7 +326,7 @@ declare
 begin
     return (joined ~ 'password|passwd|passphrase|passcode|secret|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|setcookie|tokens?$'
             or words && '{token,tokens,pwd,jwt,bearer,cookie,cookies,ssn,cvv,cvc,pin,otp,iban}')
-        and not forge_is_reference(name)
+        and not forge_refers(words[cardinality(words)])
         and jsonb_typeof(value) not in ('null', 'boolean') and value not in ('""', '[]', '{}')
         and not (jsonb_typeof(value) = 'number'
                  and (words[1] in ('max', 'min', 'num', 'number', 'total', 'has', 'is', 'needs', 'uses', 'with')
@@ -355,11 +365,18 @@ CREATE FUNCTION public.forge_looks_like(value text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
     AS $_$
 declare
-    head constant text := left(value, 1000);
-    header constant text[] := regexp_match(head, '\y(bearer|basic)\s+([\w+/.~-]{6,})', 'i');
+    head text;
+    header text[];
 begin
+    -- Most texts hold nothing that any shape needs: one regular expression in place of a dozen.
+    if length(value) < 6 or length(value) <= 512
+       and value !~* 'eyJ|-----BEGIN|AKIA|ASIA|gh[pousr]_|github_pat_|xox|sk_|AIza|glpat-|://|(passw(or)?d|passphrase|key|secret|token)["''\\]*\s*[:=]|bearer|basic|\d-\d\d-\d|(\d\D?){12}\d|data:|[<%{]|-version:|-encoding:'
+    then
+        return null;
+    end if;
+    head := left(value, 1000);
+    header := regexp_match(head, '\y(bearer|basic)\s+([\w+/.~-]{6,})', 'i');
     return case
-        when length(value) < 6 then null
         when head ~ '\yeyJ[\w-]{8,}\.[\w-]{4,}\.' then 'a JSON web token'
         when head ~ '-----BEGIN [A-Z0-9 ]*PRIVATE KEY' then 'a private key'
         when head ~ '\y((AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_\w{30,}|github_pat_\w{30,}|xox[abprs]-[\w-]{10,}|sk_(live|test)_\w{10,}|AIza[\w-]{35}|glpat-[\w-]{20})'
@@ -387,6 +404,10 @@ begin
     end;
 end
 $_$;
+
+CREATE FUNCTION public.forge_may_tell(name text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ((octet_length(name) <> length(name)) OR (regexp_replace(lower("left"(name, 200)), '[^a-z0-9]'::text, ''::text, 'g'::text) ~ 'passw|passphrase|passcode|secret|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|cookie|token|pwd|jwt|bearer|ssn|cvv|cvc|pin|otp|iban|body|content'::text));
 
 CREATE FUNCTION public.forge_name_cause() RETURNS trigger
     LANGUAGE plpgsql
@@ -900,6 +921,8 @@ REVOKE ALL ON FUNCTION public.forge_is_body(name text, value jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_is_card(digits text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.forge_refers(word text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.forge_words(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_is_reference(name text) FROM PUBLIC;
@@ -911,6 +934,8 @@ REVOKE ALL ON FUNCTION public.forge_job_estimates() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.forge_lane(job_type text, queue text, worker_capability text, priority integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_looks_like(value text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_may_tell(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_name_cause() FROM PUBLIC;
 

@@ -11,7 +11,7 @@ from forge.store.statement import Rows, Statement, load, rows
 WINDOW = 20_000
 SECONDS = 2.0
 # How much JSON a page may hold before it is cut short.
-MOST_BYTES = 4_000_000
+MOST_BYTES = 1_000_000
 
 
 class Wanted(NamedTuple):

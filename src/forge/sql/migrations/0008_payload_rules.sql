@@ -44,11 +44,18 @@ create function forge_is_card(digits text) returns boolean
 create function forge_looks_like(value text) returns text
     language plpgsql immutable strict parallel safe as $$
 declare
-    head constant text := left(value, 1000);
-    header constant text[] := regexp_match(head, '\y(bearer|basic)\s+([\w+/.~-]{6,})', 'i');
+    head text;
+    header text[];
 begin
+    -- Most texts hold nothing that any shape needs: one regular expression in place of a dozen.
+    if length(value) < 6 or length(value) <= 512
+       and value !~* 'eyJ|-----BEGIN|AKIA|ASIA|gh[pousr]_|github_pat_|xox|sk_|AIza|glpat-|://|(passw(or)?d|passphrase|key|secret|token)["''\\]*\s*[:=]|bearer|basic|\d-\d\d-\d|(\d\D?){12}\d|data:|[<%{]|-version:|-encoding:'
+    then
+        return null;
+    end if;
+    head := left(value, 1000);
+    header := regexp_match(head, '\y(bearer|basic)\s+([\w+/.~-]{6,})', 'i');
     return case
-        when length(value) < 6 then null
         when head ~ '\yeyJ[\w-]{8,}\.[\w-]{4,}\.' then 'a JSON web token'
         when head ~ '-----BEGIN [A-Z0-9 ]*PRIVATE KEY' then 'a private key'
         when head ~ '\y((AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_\w{30,}|github_pat_\w{30,}|xox[abprs]-[\w-]{10,}|sk_(live|test)_\w{10,}|AIza[\w-]{35}|glpat-[\w-]{20})'
@@ -77,13 +84,24 @@ begin
 end
 $$;
 
+-- Whether a last word makes the name one of an id or of a figure, not of what it may look like.
+create function forge_refers(word text) returns boolean
+    language sql immutable parallel safe
+    return word in ('id', 'ids', 'ref', 'refs', 'reference', 'uuid', 'name', 'type', 'kind', 'version', 'count', 'counts',
+                    'limit', 'size', 'length', 'usage', 'ttl', 'at', 'on', 'until', 'expiry', 'expires', 'status', 'policy',
+                    'hint', 'url', 'uri', 'path');
+
 -- Whether what lies under this name is an id or a figure, not what it may look like.
 create function forge_is_reference(name text) returns boolean
     language sql immutable strict parallel safe
-    return (forge_words(name))[cardinality(forge_words(name))]
-           in ('id', 'ids', 'ref', 'refs', 'reference', 'uuid', 'name', 'type', 'kind', 'version', 'count', 'counts',
-               'limit', 'size', 'length', 'usage', 'ttl', 'at', 'on', 'until', 'expiry', 'expires', 'status', 'policy',
-               'hint', 'url', 'uri', 'path');
+    return (select forge_refers(words[cardinality(words)]) from forge_words(name) as words);
+
+-- Whether a name may be one of a secret or of a body: most hold none of their words in any spelling.
+create function forge_may_tell(name text) returns boolean
+    language sql immutable parallel safe
+    return octet_length(name) <> length(name)
+        or regexp_replace(lower(left(name, 200)), '[^a-z0-9]', '', 'g')
+           ~ 'passw|passphrase|passcode|secret|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|cookie|token|pwd|jwt|bearer|ssn|cvv|cvc|pin|otp|iban|body|content';
 
 -- Whether what lies under this name is secret: it is named so, and is not empty or a figure.
 create function forge_is_secret(name text, value jsonb) returns boolean
@@ -94,7 +112,7 @@ declare
 begin
     return (joined ~ 'password|passwd|passphrase|passcode|secret|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|setcookie|tokens?$'
             or words && '{token,tokens,pwd,jwt,bearer,cookie,cookies,ssn,cvv,cvc,pin,otp,iban}')
-        and not forge_is_reference(name)
+        and not forge_refers(words[cardinality(words)])
         and jsonb_typeof(value) not in ('null', 'boolean') and value not in ('""', '[]', '{}')
         and not (jsonb_typeof(value) = 'number'
                  and (words[1] in ('max', 'min', 'num', 'number', 'total', 'has', 'is', 'needs', 'uses', 'with')
@@ -125,42 +143,48 @@ declare
         select array_to_string(forge_words(entry), '') from unnest(allowed) as entry where not starts_with(entry, '$'));
     found record;
 begin
-    with recursive parts (path, any_path, name, alias, value) as (
-        select '$', '$', null::text, null::text, payload
+    with recursive parts (path, any_path, name, name_shape, alias, value) as (
+        select '$', '$', null::text, null::text, null::text, payload
         union all
-        select parts.path || step.path, parts.any_path || step.any_path, step.name, step.alias, step.value
+        select parts.path || step.path, parts.any_path || step.any_path, step.name, step.name_shape, step.alias,
+               step.value
         from parts
              cross join lateral (
-                select shown as path, shown as any_path, key as name,
+                select shown as path, shown as any_path, key as name, name_shape,
                        -- {"name": "Authorization", "value": "…"}: headers and forms as lists of pairs
                        case when key = 'value' and jsonb_typeof(named) = 'string' then named #>> '{}' end as alias,
                        held as value
                 from jsonb_each(case jsonb_typeof(parts.value) when 'object' then parts.value end)
                          as entry (key, held)
                      cross join coalesce(parts.value -> 'name', parts.value -> 'key', parts.value -> 'header') as named
+                     cross join forge_looks_like(key) as name_shape
                      cross join lateral (
                         select case
-                            when forge_looks_like(key) is not null then '["…"]'
-                            when key ~ '^[A-Za-z_][A-Za-z0-9_]{0,59}$' then '.' || key
+                            when name_shape is not null then '["…"]'
+                            when length(key) <= 60 and key ~ '^[A-Za-z_][A-Za-z0-9_]*$' then '.' || key
                             else format('[%s]', to_json(left(key, 60))) end as shown) as told
                 union all
-                select format('[%s]', place - 1), '[*]', null, null, item
+                select format('[%s]', place - 1), '[*]', null, null, null, item
                 from jsonb_array_elements(case jsonb_typeof(parts.value) when 'array' then parts.value end)
                          with ordinality as items (item, place)
+                where jsonb_typeof(item) in ('string', 'array', 'object') or length(item #>> '{}') >= 13
              ) as step
-        where parts.path || step.path <> all (allowed) and parts.any_path || step.any_path <> all (allowed)
-          and (step.name is null or array_to_string(forge_words(step.name), '') <> all (names))
+        where (parts.path || step.path <> all (allowed) and parts.any_path || step.any_path <> all (allowed)
+               or allowed = '{}')
+          and (step.name is null or names = '{}' or array_to_string(forge_words(step.name), '') <> all (names))
     )
     select parts.path, told.what into found
     from parts
          cross join lateral (
-            select case
-                when forge_looks_like(name) is not null then 'has a name that looks like ' || forge_looks_like(name)
-                when forge_is_secret(coalesce(alias, name), value) then 'has the name of a secret'
-                when forge_is_body(name, value) then 'has the name of an embedded body or document'
-                when jsonb_typeof(value) = 'string' then 'looks like ' || forge_looks_like(value #>> '{}')
-                when jsonb_typeof(value) = 'number' and forge_is_card(value #>> '{}')
-                     and forge_is_reference(name) is not true then 'looks like a card number' end as what) as told
+            select coalesce(
+                'has a name that looks like ' || name_shape,
+                case when forge_may_tell(coalesce(alias, name)) then case
+                    when forge_is_secret(coalesce(alias, name), value) then 'has the name of a secret'
+                    when forge_is_body(name, value) then 'has the name of an embedded body or document' end
+                end,
+                case when jsonb_typeof(value) = 'string' then 'looks like ' || forge_looks_like(value #>> '{}')
+                     when jsonb_typeof(value) = 'number' and length(value #>> '{}') >= 13 and forge_is_card(value #>> '{}')
+                          and forge_is_reference(name) is not true then 'looks like a card number' end) as what) as told
     where told.what is not null
     limit 1;
     if found.path is not null then
