@@ -28,7 +28,7 @@ async def test_a_dispatch_with_a_key_is_made_once_though_its_answer_was_lost(
     unlucky: Forge, proxy: Proxy, ledger: Ledger
 ) -> None:
     """Fault 21."""
-    cut = proxy.cut_after_commit(matching="insert into forge_idempotency_keys")
+    cut = proxy.cut_after_commit(matching="forge_take_keys")
 
     with pytest.raises(DatabaseUnavailable):
         await unlucky.dispatch(quick, idempotency_key="order 7")

@@ -77,6 +77,27 @@ COUNTS = {
         grant insert on pg_temp.forge_dead_letter_counts to public""",
 }
 
+KEYS = {
+    "table": """
+        create temporary table forge_idempotency_keys (like public.forge_idempotency_keys);
+        alter table pg_temp.forge_idempotency_keys add spy boolean default pg_temp.record();
+        grant all on pg_temp.forge_idempotency_keys to public""",
+    "operator": """
+        create function public.same(varchar, varchar) returns boolean language plpgsql as $$
+        begin
+            perform set_config('attack.ran_as', current_user, false);
+            return true;
+        end
+        $$;
+        create operator public.= (leftarg = varchar, rightarg = varchar, function = public.same)""",
+    "function": """
+        create function public.unnest(uuid[]) returns setof uuid language plpgsql as $$
+        begin
+            perform set_config('attack.ran_as', current_user, false);
+        end
+        $$""",
+}
+
 
 @pytest.mark.parametrize("attacker", ROLES, indirect=True)
 @pytest.mark.parametrize("trap", ESTIMATES)
@@ -110,6 +131,23 @@ async def test_counting_dead_letters_does_not_run_the_callers_code_as_its_owner(
 
     assert await ran_as(attacker) is None
     assert await psql.fetchval(counts) == 2
+
+
+@pytest.mark.parametrize("attacker", ["forge_api"], indirect=True)
+@pytest.mark.parametrize("trap", KEYS)
+async def test_taking_keys_does_not_run_the_callers_code_as_its_owner(
+    attacker: Any, psql: Any, trap: str
+) -> None:
+    await psql.execute("grant create on schema public to public")
+    await attacker.execute(PAYLOAD + KEYS[trap])
+
+    await attacker.fetch("select forge_take_keys('{1}', '{a}', array[forge_uuidv7()])")
+    await attacker.execute(
+        "insert into public.forge_jobs (job_type, tenant_id, idempotency_key) values ('x', 1, 'b')"
+    )
+
+    assert await ran_as(attacker) is None
+    assert await psql.fetchval("select count(*) from forge_idempotency_keys") == 2
 
 
 async def ran_as(conn: Any) -> str | None:

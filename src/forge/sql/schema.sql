@@ -206,11 +206,8 @@ begin
         key := forge_check_name(forge_dispatch.idempotency_key, 'idempotency_key');
     end if;
     if key is not null then
-        -- The update changes nothing; it locks and returns the row that was there first.
-        insert into forge_idempotency_keys as known (tenant_id, key, job_id)
-        values (tenant, key, job_id)
-        on conflict on constraint forge_idempotency_keys_unique do update set job_id = known.job_id
-        returning known.job_id into known_id;
+        select taken.job_id into known_id
+        from forge_take_keys(array[tenant], array[key], array[job_id]) as taken;
         if known_id <> job_id then
             raise notice 'deduplicated: idempotency key % stands for job % already', key, known_id;
             return known_id;
@@ -256,6 +253,36 @@ begin
         'dead_letter 0 dead_letter',
         'cancelled 0 cancelled'
     ]);
+end
+$$;
+
+CREATE FUNCTION public.forge_hold_key() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+declare
+    holder uuid := case
+        when new.tenant_id is null
+            then (select known.job_id from forge_idempotency_keys as known
+                  where known.tenant_id is null and known.key::text = new.idempotency_key::text)
+            else (select known.job_id from forge_idempotency_keys as known
+                  where known.tenant_id = new.tenant_id and known.key::text = new.idempotency_key::text)
+    end;
+begin
+    if holder is null then
+        insert into forge_idempotency_keys as known (tenant_id, key, job_id)
+        values (new.tenant_id, new.idempotency_key, new.id)
+        on conflict on constraint forge_idempotency_keys_unique do update set job_id = known.job_id
+        returning known.job_id into holder;
+    end if;
+    if holder <> new.id then
+        raise exception 'idempotency key % of % belongs to job % already', quote_literal(new.idempotency_key::text),
+            coalesce('tenant ' || new.tenant_id::text, 'no tenant'), holder
+            using errcode = 'unique_violation', constraint = 'forge_idempotency_keys_unique',
+                  table = 'forge_idempotency_keys',
+                  hint = 'use another key, or dispatch with forge_dispatch or the library, which return that job';
+    end if;
+    return null;
 end
 $$;
 
@@ -448,6 +475,17 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.forge_refuse_key_change() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+begin
+    raise exception 'job % cannot change its idempotency key or the tenant of that key', new.id
+        using errcode = 'check_violation', constraint = 'forge_jobs_key_change',
+              hint = 'cancel the job and dispatch a new one';
+end
+$$;
+
 CREATE FUNCTION public.forge_refuse_review() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -521,6 +559,34 @@ begin
         'idempotency_key', forge_check_name(key, 'idempotency_key'));
 end
 $_$;
+
+CREATE FUNCTION public.forge_take_keys(tenants bigint[], keys text[], jobs uuid[]) RETURNS TABLE(tenant_id bigint, key text, job_id uuid)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    own constant bigint := forge_current_tenant();
+begin
+    if own is not null and exists (select from pg_catalog.unnest(tenants) as tenant where tenant is distinct from own) then
+        raise exception 'tenant % cannot take an idempotency key of another tenant', own
+            using errcode = 'insufficient_privilege', hint = 'dispatch with the tenant_id of this connection';
+    elsif exists (select from pg_catalog.unnest(jobs) as given (id)
+                  cross join lateral (select from forge_jobs as job where job.id = any (array[given.id])) as job) then
+        raise exception 'an idempotency key can be taken only for a job that does not exist yet'
+            using errcode = 'unique_violation', constraint = 'forge_jobs_pkey', hint = 'give each job a new id';
+    end if;
+    -- The update changes nothing; it locks and returns the row that was there first, also when that
+    -- one was committed only after this statement began.
+    return query
+    insert into forge_idempotency_keys as known (tenant_id, key, job_id)
+    select distinct on (tenant, wanted) tenant, wanted, job
+    from unnest(tenants, keys, jobs) with ordinality as wish (tenant, wanted, job, place)
+    order by tenant, wanted, place
+    on conflict on constraint forge_idempotency_keys_unique do update set job_id = known.job_id
+    returning known.tenant_id, known.key::text, known.job_id;
+end
+$$;
 
 CREATE FUNCTION public.forge_tell_of_job() RETURNS trigger
     LANGUAGE plpgsql
@@ -851,6 +917,10 @@ CREATE TRIGGER forge_dead_letters_review AFTER UPDATE OF status ON public.forge_
 
 CREATE TRIGGER forge_jobs_begin AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN ((((new.status)::text <> 'pending'::text) OR (new.lease <> 0) OR (new.attempts <> 0) OR (new.priority <> ALL ('{0,25,50,75,100}'::integer[])) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
 
+CREATE TRIGGER forge_jobs_key AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN ((new.idempotency_key IS NOT NULL)) EXECUTE FUNCTION public.forge_hold_key();
+
+CREATE TRIGGER forge_jobs_key_change AFTER UPDATE OF idempotency_key, tenant_id ON public.forge_jobs FOR EACH ROW WHEN ((((new.idempotency_key)::text IS DISTINCT FROM (old.idempotency_key)::text) OR ((new.idempotency_key IS NOT NULL) AND (new.tenant_id IS DISTINCT FROM old.tenant_id)))) EXECUTE FUNCTION public.forge_refuse_key_change();
+
 CREATE TRIGGER forge_jobs_lifecycle AFTER UPDATE OF status, lease, worker_id ON public.forge_jobs FOR EACH ROW WHEN (((((old.status)::text <> 'running'::text) OR ((new.status)::text <> 'completed'::text) OR (new.lease <> old.lease)) AND (((old.status)::text <> 'pending'::text) OR ((new.status)::text <> 'running'::text) OR (new.lease <> (old.lease + 1)) OR (new.worker_id IS NULL)) AND public.forge_forbids_move((old.status)::text, (new.status)::text, (new.lease - old.lease), new.worker_id, new.lease))) EXECUTE FUNCTION public.forge_refuse_job();
 
 CREATE TRIGGER forge_jobs_limits AFTER UPDATE OF priority, max_attempts ON public.forge_jobs FOR EACH ROW WHEN (((new.priority <> ALL ('{0,25,50,75,100}'::integer[])) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
@@ -915,6 +985,8 @@ REVOKE ALL ON FUNCTION public.forge_dispatch(job_type text, input jsonb, priorit
 
 REVOKE ALL ON FUNCTION public.forge_forbids_move(was text, becomes text, growth bigint, owner uuid, lease bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.forge_hold_key() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.forge_idempotency_key(job_type text, idempotent text, input jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_is_body(name text, value jsonb) FROM PUBLIC;
@@ -941,11 +1013,15 @@ REVOKE ALL ON FUNCTION public.forge_name_cause() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_refuse_job() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.forge_refuse_key_change() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.forge_refuse_review() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_retry_key(old_key text, dlq_id bigint, at numeric) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_ruled_payload(kind public.forge_job_types, payload jsonb, tenant bigint, correlation uuid, given_key text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_take_keys(tenants bigint[], keys text[], jobs uuid[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_tell_of_job() FROM PUBLIC;
 

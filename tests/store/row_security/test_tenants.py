@@ -75,8 +75,6 @@ async def test_every_table_with_a_tenant_is_secured(psql: Any, filled: Any) -> N
     "statement",
     [
         "insert into forge_jobs (job_type, tenant_id) values ('plain', {})",
-        "insert into forge_idempotency_keys (tenant_id, key, job_id) "
-        "values ({}, 'x', forge_uuidv7())",
         "insert into forge_audit_events (event, tenant_id) values ('x', {})",
         "insert into forge_outbox (job_id) "
         "values (coalesce((select id from forge_jobs where tenant_id = {}), forge_uuidv7()))",
@@ -160,10 +158,13 @@ async def test_row_security_cannot_be_switched_off(api: Any) -> None:
 async def test_functions_that_run_as_their_owner_tell_nobody_anything(psql: Any) -> None:
     found = await psql.fetch(
         "select proname from pg_proc where proname like 'forge\\_%' and prosecdef "
-        "and prorettype <> 'trigger'::regtype"
+        "and prorettype <> 'trigger'::regtype order by 1"
     )
 
-    assert [row["proname"] for row in found] == ["forge_job_estimates"]
+    assert [row["proname"] for row in found] == [
+        "forge_job_estimates",
+        "forge_take_keys",
+    ]
 
 
 async def test_estimates_of_the_whole_are_for_operators(api: Any, psql: Any) -> None:

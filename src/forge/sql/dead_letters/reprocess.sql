@@ -20,9 +20,6 @@ with locked as materialized (
                            + 0.001 * (row_number() over (partition by tenant_id, idempotency_key order by dlq_id) - 1))
                as new_key
     from letters
-), keys as (
-    insert into forge_idempotency_keys (tenant_id, key, job_id)
-    select tenant_id, new_key, new_job_id from wishes
 ), made as (
     -- what the type says today holds; the rest is as it was
     insert into forge_jobs

@@ -5,13 +5,10 @@ with wishes as materialized (
     select id, input::jsonb as input, place,
            coalesce(key, $3 || ':' || md5(input::jsonb::text)) as key
     from unnest($1::uuid[], $2::text[], $21::text[]) with ordinality as wish (id, input, key, place)
-), keys as (
-    -- The update changes nothing; it locks and returns the row that was there first, also when
-    -- that one was committed only after this statement began.
-    insert into forge_idempotency_keys as known (tenant_id, key, job_id)
-    select distinct on (key) $10::bigint, key, id from wishes order by key, place
-    on conflict (tenant_id, key) do update set job_id = known.job_id
-    returning key, job_id
+), keys as materialized (
+    select key, job_id
+    from forge_take_keys(array(select $10::bigint from wishes), array(select key from wishes order by place),
+                         array(select id from wishes order by place))
 ), dispatched as (
     insert into forge_jobs
         (id, input, idempotency_key, job_type, priority, max_attempts, queue, worker_capability,

@@ -9,13 +9,10 @@ with wishes as materialized (
     from unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::uuid[], $6::text[])
              with ordinality as wish (id, written, key, tenant_id, correlation_id, payload_version, place)
          cross join lateral (select written::jsonb as payload) as read
-), keys as (
-    -- The update changes nothing; it locks and returns the row that was there first, also when
-    -- that one was committed only after this statement began.
-    insert into forge_idempotency_keys as known (tenant_id, key, job_id)
-    select distinct on (tenant_id, key) tenant_id, key, id from wishes order by tenant_id, key, place
-    on conflict (tenant_id, key) do update set job_id = known.job_id
-    returning tenant_id, key, job_id
+), keys as materialized (
+    select tenant_id, key, job_id
+    from forge_take_keys(array(select tenant_id from wishes order by place),
+                         array(select key from wishes order by place), array(select id from wishes order by place))
 ), dispatched as (
     insert into forge_jobs
         (id, input, idempotency_key, tenant_id, correlation_id, payload_version, job_type, priority,

@@ -177,6 +177,84 @@ create table forge_idempotency_keys (
 -- serves idempotency_keys/prune
 create index forge_idempotency_keys_created on forge_idempotency_keys (created_at);
 
+-- Takes idempotency keys for jobs that are inserted next, and returns which job holds each. It runs as
+-- its owner, so that no role needs the right to write keys: a connection that acts for a tenant takes
+-- that tenant's keys only, and no key for a job that exists.
+create function forge_take_keys(tenants bigint[], keys text[], jobs uuid[])
+    returns table (tenant_id bigint, key text, job_id uuid) language plpgsql security definer as $$
+#variable_conflict use_column
+declare
+    own constant bigint := forge_current_tenant();
+begin
+    if own is not null and exists (select from pg_catalog.unnest(tenants) as tenant where tenant is distinct from own) then
+        raise exception 'tenant % cannot take an idempotency key of another tenant', own
+            using errcode = 'insufficient_privilege', hint = 'dispatch with the tenant_id of this connection';
+    elsif exists (select from pg_catalog.unnest(jobs) as given (id)
+                  cross join lateral (select from forge_jobs as job where job.id = any (array[given.id])) as job) then
+        raise exception 'an idempotency key can be taken only for a job that does not exist yet'
+            using errcode = 'unique_violation', constraint = 'forge_jobs_pkey', hint = 'give each job a new id';
+    end if;
+    -- The update changes nothing; it locks and returns the row that was there first, also when that
+    -- one was committed only after this statement began.
+    return query
+    insert into forge_idempotency_keys as known (tenant_id, key, job_id)
+    select distinct on (tenant, wanted) tenant, wanted, job
+    from unnest(tenants, keys, jobs) with ordinality as wish (tenant, wanted, job, place)
+    order by tenant, wanted, place
+    on conflict on constraint forge_idempotency_keys_unique do update set job_id = known.job_id
+    returning known.tenant_id, known.key::text, known.job_id;
+end
+$$;
+
+-- A key belongs to one job per tenant, also for rows that are inserted or copied by hand. Operands are
+-- cast to the types of the operator, so that none that another role created fits better.
+create function forge_hold_key() returns trigger language plpgsql security definer as $$
+declare
+    holder uuid := case
+        when new.tenant_id is null
+            then (select known.job_id from forge_idempotency_keys as known
+                  where known.tenant_id is null and known.key::text = new.idempotency_key::text)
+            else (select known.job_id from forge_idempotency_keys as known
+                  where known.tenant_id = new.tenant_id and known.key::text = new.idempotency_key::text)
+    end;
+begin
+    if holder is null then
+        insert into forge_idempotency_keys as known (tenant_id, key, job_id)
+        values (new.tenant_id, new.idempotency_key, new.id)
+        on conflict on constraint forge_idempotency_keys_unique do update set job_id = known.job_id
+        returning known.job_id into holder;
+    end if;
+    if holder <> new.id then
+        raise exception 'idempotency key % of % belongs to job % already', quote_literal(new.idempotency_key::text),
+            coalesce('tenant ' || new.tenant_id::text, 'no tenant'), holder
+            using errcode = 'unique_violation', constraint = 'forge_idempotency_keys_unique',
+                  table = 'forge_idempotency_keys',
+                  hint = 'use another key, or dispatch with forge_dispatch or the library, which return that job';
+    end if;
+    return null;
+end
+$$;
+
+-- After, not before: a trigger before each row would keep COPY from inserting rows in batches.
+create trigger forge_jobs_key
+    after insert on forge_jobs
+    for each row when (new.idempotency_key is not null)
+    execute function forge_hold_key();
+
+create function forge_refuse_key_change() returns trigger language plpgsql as $$
+begin
+    raise exception 'job % cannot change its idempotency key or the tenant of that key', new.id
+        using errcode = 'check_violation', constraint = 'forge_jobs_key_change',
+              hint = 'cancel the job and dispatch a new one';
+end
+$$;
+
+create trigger forge_jobs_key_change
+    after update of idempotency_key, tenant_id on forge_jobs
+    for each row when (new.idempotency_key is distinct from old.idempotency_key
+                       or new.idempotency_key is not null and new.tenant_id is distinct from old.tenant_id)
+    execute function forge_refuse_key_change();
+
 create table forge_job_types (
     name varchar(255) primary key,
     queue varchar(255) not null default 'default',

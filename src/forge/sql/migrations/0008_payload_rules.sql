@@ -298,11 +298,8 @@ begin
         key := forge_check_name(forge_dispatch.idempotency_key, 'idempotency_key');
     end if;
     if key is not null then
-        -- The update changes nothing; it locks and returns the row that was there first.
-        insert into forge_idempotency_keys as known (tenant_id, key, job_id)
-        values (tenant, key, job_id)
-        on conflict on constraint forge_idempotency_keys_unique do update set job_id = known.job_id
-        returning known.job_id into known_id;
+        select taken.job_id into known_id
+        from forge_take_keys(array[tenant], array[key], array[job_id]) as taken;
         if known_id <> job_id then
             raise notice 'deduplicated: idempotency key % stands for job % already', key, known_id;
             return known_id;

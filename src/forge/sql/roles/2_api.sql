@@ -11,8 +11,7 @@ grant insert
      parent_id, concurrency_key, tags, meta)
 on forge_jobs to forge_api;
 
--- jobs/dispatch_once updates a known key with itself to find its job
-grant insert, update (job_id) on forge_idempotency_keys to forge_api;
+-- keys are written by forge_take_keys and by the trigger of forge_jobs
 grant insert on forge_audit_events, forge_outbox to forge_api;
 -- schedules/ensure, enable, lock and run_now are the API's, so that a mutation can subscribe somebody
 -- and see to the schedule in one transaction; runs are not
@@ -33,7 +32,7 @@ grant execute on function
     forge_uuidv7, forge_lane, forge_check_name, forge_check_moment, forge_check_priority,
     forge_idempotency_key, forge_dispatch, forge_current_tenant, forge_retry_key, forge_words,
     forge_refers, forge_is_reference, forge_may_tell, forge_is_secret, forge_is_body, forge_is_card, forge_looks_like,
-    forge_agreed, forge_check_sensitive, forge_ruled_payload, forge_job_estimates
+    forge_agreed, forge_check_sensitive, forge_ruled_payload, forge_job_estimates, forge_take_keys
 to forge_api;
 
 -- No request may keep the database busy for longer; somebody with a reason sets another limit.
