@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 # Tests wait for processes more than they compute, so that three share two cores well.
 WORKERS ?= 3
 TESTS ?= tests
+# Options of the fault bench, such as --only 3,55 or --seed 7.
+FAULTS ?=
 BENCHMARKS ?= benchmarks $(addprefix benchmarks.,live schedules dead_letters reprocess telemetry)
 
 .DEFAULT_GOAL := help
@@ -36,8 +38,9 @@ check: $(READY) ## format, lint, types, import contracts, generated files
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.generate --check
 
-faults: $(READY) ## the long fault runs
-	$(BIN)/python -m pytest -m slow tests/faults
+faults: $(READY) ## every fault of the fault bench as a table, and the long chaos run
+	@status=0; $(BIN)/python -m faultbench $(FAULTS) || status=1; \
+		$(BIN)/python -m pytest -m slow tests/faults || status=1; exit $$status
 
 bench: $(READY) ## measure against the limit of raw SQL on this machine, and every other bound
 	@status=0; for part in $(BENCHMARKS); do \
@@ -53,7 +56,7 @@ lock: $(READY) ## choose the newest versions and pin them (needs uv)
 		--no-header -q --all-extras pyproject.toml requirements/dev.in -o requirements/dev.lock
 
 clean: ## remove what the other commands made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .faults
 
 $(READY): requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tools.faults_page import faults_page
 from tools.lifecycle_page import lifecycle_page
 from tools.openapi import openapi_json
 from tools.schema import schema_sql
@@ -13,6 +14,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "src/forge/sql/schema.sql": schema_sql,
     "docs/reference/lifecycle.md": lifecycle_page,
     "docs/reference/openapi.json": openapi_json,
+    "tests/faults/README.md": faults_page,
 }
 
 

@@ -1,0 +1,1 @@
+"""The fault bench: real servers, processes and signals, judged from outside the engine."""

@@ -1,0 +1,95 @@
+"""Runs rows one after another and collects their outcomes."""
+
+import asyncio
+import shutil
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from faultbench.outcome import CannotRun, Outcome, PromiseBroken, Verdict
+from faultbench.registry import FaultRow
+from faultbench.stage import Stage
+from faultbench.workshop import Workshop
+
+
+async def run_rows(
+    rows: Iterable[FaultRow],
+    workshop: Workshop,
+    *,
+    seed: int,
+    runs: int | None = None,
+    soak: float = 0,
+    keep: Path | None = None,
+    progress: Callable[[FaultRow, Outcome], None] = lambda row, outcome: None,
+) -> dict[int, Outcome]:
+    """Run these rows; the folders of runs that failed are kept in `keep`."""
+    found: dict[int, Outcome] = {}
+    for row in rows:
+        found[row.number] = await run_row(row, workshop, seed=seed, runs=runs, soak=soak, keep=keep)
+        progress(row, found[row.number])
+    return found
+
+
+async def run_row(
+    row: FaultRow,
+    workshop: Workshop,
+    *,
+    seed: int,
+    runs: int | None = None,
+    soak: float = 0,
+    keep: Path | None = None,
+) -> Outcome:
+    """Run one row as often as it asks, or `runs` times; a failure ends it."""
+    total = Outcome()
+    for run in range(1, (runs or row.runs) + 1):
+        name = f"row-{row.number:02}-run-{run}"
+        stage = Stage(
+            workshop, workshop.folder / name, f"{seed}/{row.number}/{run}", run=run, soak=soak
+        )
+        outcome = await _run_once(row, stage, soak)
+        total.add(outcome)
+        if outcome.verdict is Verdict.FAILED and keep is not None:
+            total.notes.append(
+                f"run {run}: history and logs are in {_kept(stage.folder, keep).name}"
+            )
+        shutil.rmtree(stage.folder, ignore_errors=True)
+        if outcome.verdict is not Verdict.HELD:
+            break
+    return total
+
+
+async def _run_once(row: FaultRow, stage: Stage, soak: float) -> Outcome:
+    began = time.monotonic()
+    outcome = stage.outcome
+    try:
+        async with asyncio.timeout(row.timeout + 2 * soak):
+            await row.scenario(stage)
+    except CannotRun as reason:
+        outcome.verdict, outcome.runs = Verdict.NOT_RUN, 0
+        outcome.notes.append(str(reason))
+    except (PromiseBroken, TimeoutError) as error:
+        outcome.verdict = Verdict.FAILED
+        outcome.notes.append(str(error) or f"not done within {row.timeout:g} s")
+    except Exception as error:
+        # A fault of the scenario itself is no proof of anything, and must not look like one.
+        outcome.verdict = Verdict.FAILED
+        outcome.notes.append(f"the scenario failed: {type(error).__name__}: {error}")
+        (stage.folder / "traceback").write_text(traceback.format_exc())
+    finally:
+        await stage.close()
+    outcome.seconds = time.monotonic() - began
+    return outcome
+
+
+def _kept(folder: Path, keep: Path) -> Path:
+    """Copy what explains a failure: histories and logs, not data folders."""
+    target = keep / folder.name
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for path in folder.iterdir():
+        if path.is_file():
+            shutil.copy(path, target)
+    for log in folder.glob("postgres-*/log"):
+        shutil.copy(log, target / f"{log.parent.name}.log")
+    return target

@@ -1,0 +1,14 @@
+"""An older build of the bench's app: it knows one job type and none of the others."""
+
+from typing import Any
+
+from faultbench.jobs import recorded
+from forge import Forge, JobContext
+
+app = Forge()
+
+
+@app.job
+async def known_to_all(ctx: JobContext, input: dict[str, Any]) -> None:
+    with recorded(ctx, input):
+        pass

@@ -1,0 +1,186 @@
+"""Networks that lose answers, fall silent or cut a worker off."""
+
+import asyncio
+import time
+
+from faultbench.client import Client
+from faultbench.postgres import Postgres
+from faultbench.proxy import Mode
+from faultbench.registry import fault
+from faultbench.rows.database import check_effects, no_attempt_was_used_up
+from faultbench.stage import Stage
+from forge import Config, DatabaseUnavailable, Forge
+
+RECOVERY = 10.0
+
+
+@fault(
+    21,
+    "the answer to COMMIT is lost",
+    "one job per idempotency key; completions and effects count once",
+    runs=2,
+)
+async def lost_answers(stage: Stage) -> None:
+    client = await stage.client()
+    proxy = await stage.proxy(client.url)
+    through = stage.client_of(proxy.url)
+    for _ in range(5):
+        proxy.cut_after_commit("forge_dispatch")
+        mark = await through.insist("work", until_time=time.monotonic() + 30)
+        stage.require(mark, "the dispatch never was acknowledged")
+    await _through_the_library(stage, proxy.url)
+    stage.require(proxy.cuts_made >= 5, "no answer was lost")
+
+    workers = await stage.proxy(client.url)
+    await stage.worker(client, url=workers.url)
+    for _ in range(4):
+        workers.cut_after_commit("set status = 'completed'")
+        await client.dispatch_many(5, "work", seconds=0.1)
+        await client.until_final(60)
+        workers.cut_after_commit("faultbench_effects")
+        await client.dispatch_many(3, "effect")
+        await client.until_final(60)
+    found = await stage.judge(client)
+    # A completion without its own transaction may be asked for again, and is known by then.
+    plain = [mark for mark in found.duplicated if not mark.startswith("effect")]
+    stage.require(not plain, f"completed jobs ran again: {plain}")
+    await check_effects(stage, client)
+    stage.note(f"{proxy.cuts_made + workers.cuts_made} answers were lost")
+    stage.require(workers.cuts_made >= 6, f"only {workers.cuts_made} acks were cut")
+
+
+async def _through_the_library(stage: Stage, url: str) -> None:
+    """Dispatch with a key by the public API, and repeat what was not acknowledged."""
+    client = await stage.client()
+    async with Forge(Config(), database_url=url) as app:
+        for number in range(3):
+            ids = set()
+            for _ in range(3):
+                try:
+                    handle = await app.dispatch("empty", {}, idempotency_key=f"library-{number}")
+                    ids.add(handle.id)
+                except DatabaseUnavailable:
+                    continue
+            stage.require(len(ids) == 1, f"{len(ids)} jobs for one key")
+    made = "select count(*) from forge_jobs where idempotency_key like 'library-%'"
+    stage.require(await client.value(made) == 3, "a key made two jobs")
+
+
+@fault(
+    52,
+    "connections die without FIN or RST",
+    "claims, acks and new attempts go on within 10 s; no handler hangs on a dead connection",
+    runs=2,
+)
+async def silent_death(stage: Stage) -> None:
+    client = await stage.client()
+    proxy = await stage.proxy(client.url)
+    worker = await stage.worker(client, url=proxy.url)
+    # The handlers' pool has to hold connections that can die.
+    await client.dispatch_many(8, "querying", seconds=0.3)
+    await client.until_final(30)
+
+    stage.require(proxy.silence() >= 4, "the worker has no connections")
+    silent = time.monotonic()
+
+    marks = []
+    for _ in range(20):
+        marks.append(await client.dispatch("querying", seconds=0.0))
+        marks.append(await client.dispatch("work"))
+        await asyncio.sleep(0.25)
+    started = await stage.until_started(*marks, timeout=90)
+    await client.until_final(90)
+    last = await client.value(
+        "select extract(epoch from max(completed_at))::float8 from forge_jobs"
+    )
+    first = next(event for event in started if event.monotonic > silent)
+    stage.recovered(first.monotonic - silent, within=RECOVERY)
+    dispatched = silent + 5
+    ended = time.monotonic() - (time.time() - last)
+    stage.recovered(max(0.0, ended - dispatched), within=RECOVERY)
+    await stage.judge(client)
+    await no_attempt_was_used_up(stage, client)
+    stage.require(worker.is_alive, "the worker ended")
+
+
+@fault(
+    53,
+    "a multi-host DSN whose first host hangs",
+    "the second host is reached within connect_timeout",
+)
+async def hung_first_host(stage: Stage) -> None:
+    client = await stage.client()
+    hung = await asyncio.start_server(_never_answer, "127.0.0.1", 0)
+    port = hung.sockets[0].getsockname()[1]
+    second = client.url.split("@")[1]
+    url = f"postgresql://bench@127.0.0.1:{port},{second}?target_session_attrs=read-write"
+    try:
+        began = time.monotonic()
+        env = {"FORGE_DATABASE_CONNECT_TIMEOUT": "3s"}
+        worker = await stage.worker(client, url=url, env=env, ready=False)
+        mark = await client.dispatch("work")
+        (event,) = await stage.until_started(mark, timeout=90)
+        stage.recovered(event.monotonic - began)
+        config = Config.model_validate({"database": {"connect_timeout": "3s"}})
+        app = Forge(config, database_url=url)
+        began = time.monotonic()
+        await app.dispatch("empty", {})
+        took = time.monotonic() - began
+        await app.close()
+        stage.note(f"a dispatcher needed {took:.1f} s")
+        stage.require(took < 3 + 2, f"a dispatcher needed {took:.1f} s with connect_timeout 3 s")
+        stage.require(worker.is_alive, "the worker ended")
+        await stage.judge(client)
+    finally:
+        hung.close()
+
+
+async def _never_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+
+
+@fault(
+    55,
+    "a worker is cut off in silence for longer than dead_after",
+    "its attempts stop before another may start: no overlap; a restart stops no handler",
+)
+async def partition(stage: Stage) -> None:
+    server = await stage.server()
+    client = stage.client_of(server.url())
+    proxy = await stage.proxy(client.url)
+    cut_off = await stage.worker(client, url=proxy.url)
+    marks = [
+        *(await client.dispatch_many(3, "work", seconds=40)),
+        *(await client.dispatch_many(2, "work_in_thread", seconds=40)),
+        *(await client.dispatch_many(2, "work_in_process", seconds=40)),
+    ]
+    await stage.until_started(*marks)
+    heir = await stage.worker(client)
+
+    cut = time.monotonic()
+    await proxy.set_mode(Mode.DROP)
+    again = await stage.until_started(*marks, lease=2, timeout=60)
+    stage.recovered(max(event.monotonic for event in again) - cut)
+    await asyncio.sleep(5)
+    await proxy.set_mode(Mode.PASS)
+    proxy.reset()
+    found = await stage.judge(client, timeout=120)
+    stage.note(f"cut off: {found.overlap:.2f} s of overlap")
+    stage.require(cut_off.is_alive and heir.is_alive, "a worker ended")
+    await _restart_stops_nothing(stage, client, server)
+
+
+async def _restart_stops_nothing(stage: Stage, client: Client, server: Postgres) -> None:
+    """A server that refuses for longer than dead_after is an outage, not a partition."""
+    stopped_before = {e.mark for e in stage.starts()}
+    marks = await client.dispatch_many(6, "work", seconds=25)
+    await stage.until_started(*marks)
+    await server.stop("fast")
+    await asyncio.sleep(12)
+    await server.start()
+    found = await stage.judge(client, timeout=90)
+    stage.note("an outage of 12 s followed")
+    stopped = set(found.stopped) - stopped_before
+    stage.require(not stopped, f"a restart stopped handlers: {stopped}")
+    twice = set(found.duplicated) & set(marks)
+    stage.require(not twice, f"a restart made jobs run twice: {twice}")

@@ -1,0 +1,101 @@
+"""What all runs of one bench share: a folder, data folders to copy, one server for databases."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import asyncpg
+
+from faultbench.client import SET_UP
+from faultbench.postgres import DATABASE, USER, Postgres, embedded_binaries, remove
+from faultbench.process import ROOT
+
+APP = "faultbench.jobs:app"
+TEMPLATE = "template_bench"
+
+
+class Workshop:
+    """Makes servers and databases that hold Forge's tables and the record of the bench."""
+
+    def __init__(self, app: str = APP, env: dict[str, str] | None = None) -> None:
+        self.app = app
+        # For every worker and server process; broken engines are chosen by it.
+        self.env = env or {}
+        self.folder = Path(tempfile.mkdtemp(prefix="faultbench-"))
+        # Servers run under another account when the bench runs as root.
+        self.folder.chmod(0o755)
+        self._templates: dict[Path, Postgres] = {}
+        self._shared: Postgres | None = None
+        self._databases = 0
+
+    async def copy(self, folder: Path, binaries: Path | None = None, **settings: str) -> Postgres:
+        """A server of the caller's own, not yet started."""
+        template = await self._template(binaries or embedded_binaries())
+        server = Postgres(folder, binaries=template.binaries, settings=settings)
+        await asyncio.to_thread(server.copy_from, template)
+        return server
+
+    async def database(self) -> str:
+        """The URL of a new database on the shared server."""
+        if self._shared is None:
+            self._shared = await self.copy(
+                self.folder / "shared",
+                max_connections="300",
+                fsync="off",
+                shared_preload_libraries="'pg_stat_statements'",
+            )
+            await self._shared.start()
+            await self._run(f"alter database {DATABASE} rename to {TEMPLATE}")
+        self._databases += 1
+        name = f"bench_{self._databases}"
+        await self._run(f"create database {name} template {TEMPLATE}")
+        return self._shared.url(name)
+
+    def close(self) -> None:
+        for server in (self._shared, *self._templates.values()):
+            if server is not None:
+                server.close()
+        remove(self.folder)
+
+    async def _run(self, statement: str) -> None:
+        assert self._shared is not None
+        connection = await asyncpg.connect(self._shared.url("postgres"))
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    async def _template(self, binaries: Path) -> Postgres:
+        if binaries not in self._templates:
+            name = f"template-{len(self._templates)}"
+            server = Postgres(self.folder / name, binaries=binaries, settings={"fsync": "off"})
+            await asyncio.to_thread(server.create)
+            await server.start()
+            connection = await asyncpg.connect(server.url("postgres"))
+            await connection.execute(f"create database {DATABASE} owner {USER}")
+            await connection.close()
+            await migrate(server.url(), APP)
+            connection = await asyncpg.connect(server.url())
+            await connection.execute(SET_UP)
+            await connection.close()
+            await server.stop()
+            self._templates[binaries] = server
+        return self._templates[binaries]
+
+
+async def migrate(url: str, app: str) -> None:
+    """Run `forge migrate`, as a deploy does."""
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "forge.cli.main", "migrate", "--app", app],
+        env={**os.environ, "FORGE_DATABASE_URL": url},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"forge migrate failed: {done.stderr.strip() or done.stdout.strip()}")

@@ -1,0 +1,11 @@
+"""The bench's app on an engine that FAULTBENCH_BROKEN breaks, for `forge worker`."""
+
+import os
+
+from faultbench.jobs import app
+
+from tests.faults.apps.broken import BROKEN
+
+BROKEN[os.environ["FAULTBENCH_BROKEN"]]()
+
+__all__ = ["app"]

@@ -1,0 +1,74 @@
+"""A short form of the bench: sound engines pass, engines that are broken on purpose are caught."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from faultbench.bench import run_row
+from faultbench.outcome import Outcome, Verdict
+from faultbench.registry import ROWS
+from faultbench.workshop import Workshop
+
+from faultbench import rows
+
+rows.register_all()
+# Each waits for real processes to die and to be noticed.
+pytestmark = pytest.mark.timeout(300)
+RunRow = Callable[..., Awaitable[Outcome]]
+
+
+@pytest.fixture
+async def run(tmp_path: Path) -> AsyncIterator[RunRow]:
+    """Run one row once, on an engine that is broken in a named way or sound."""
+    opened: list[Workshop] = []
+
+    async def run(number: int, *, broken: str | None = None) -> Outcome:
+        app = "faultbench.jobs:app" if broken is None else "tests.faultbench.broken_app:app"
+        workshop = Workshop(app, {"FAULTBENCH_BROKEN": broken or ""})
+        opened.append(workshop)
+        return await run_row(ROWS[number], workshop, seed=1, runs=1, keep=tmp_path)
+
+    yield run
+    for workshop in opened:
+        workshop.close()
+
+
+@pytest.mark.parametrize("number", [14, 32, 40])
+async def test_a_sound_engine_keeps_its_promise(run: RunRow, number: int) -> None:
+    outcome = await run(number)
+
+    assert outcome.verdict is Verdict.HELD, outcome.notes
+    assert outcome.lost == 0
+    assert outcome.jobs
+
+
+@pytest.mark.parametrize(
+    ("number", "broken", "finding"),
+    [
+        (3, "no fence", "stale"),
+        (10, "heartbeat on the loop", "overlapping|ran twice"),
+        (12, "rescue by id", "overlapping|ran twice"),
+        (15, "listener without poll", "not within"),
+    ],
+)
+async def test_a_broken_engine_is_caught(
+    run: RunRow, number: int, broken: str, finding: str, tmp_path: Path
+) -> None:
+    outcome = await run(number, broken=broken)
+
+    assert outcome.verdict is Verdict.FAILED
+    assert re.search(finding, outcome.notes[0])
+    assert (tmp_path / f"row-{number:02}-run-1" / "history.jsonl").exists()
+
+
+async def test_a_row_that_cannot_run_is_not_counted_as_held(
+    run: RunRow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faultbench.rows.notifications.shutil.which", lambda *_, **__: None)
+
+    outcome = await run(16)
+
+    assert outcome.verdict is Verdict.NOT_RUN
+    assert outcome.runs == 0
+    assert outcome.notes == ["the package pgbouncer is not installed"]
