@@ -197,7 +197,7 @@ async def test_a_living_worker_whose_heart_lost_its_connection_keeps_its_jobs(
     row = await ledger.until_status(job.id, "completed")
     assert (row["lease"], row["crashes"]) == (1, 0)
     assert not rescuer.said("rescued")
-    assert worker.said("notice", message="a heartbeat was lost")
+    assert worker.said("notice", message="a heartbeat was sent again by another connection")
 
 
 async def test_the_jobs_of_a_dead_worker_whose_row_is_gone_come_back(

@@ -88,6 +88,20 @@ async def test_a_worker_goes_on_after_a_failover_from_a_frozen_primary(
     assert [(row["status"], row["attempts"]) for row in rows] == [("completed", 1)] * 2
 
 
+async def test_a_worker_behind_a_pooler_goes_on_too(
+    app: Forge, crew: Crew, ledger: Ledger, proxy: Proxy
+) -> None:
+    """Fault 52: no session can be told by its number, so that a fresh connection must do."""
+    await crew.start(url=proxy.url(), pooler=True, **PACE)
+    before = await app.dispatch(quick)
+    await ledger.until_final([before.id])
+
+    assert proxy.silence() > 1
+
+    after = await app.dispatch(quick)
+    await ledger.until_final([after.id], timeout=PATIENCE)
+
+
 async def test_a_dispatcher_notices_a_dead_connection_and_replaces_all(
     app: Forge, proxy: Proxy
 ) -> None:
@@ -125,7 +139,8 @@ async def test_a_handler_that_holds_an_idle_connection_is_left_alone(
     await until(lambda: _is_holding(ledger.connection), 30, "the handler holds a connection")
 
     assert proxy.silence(matching="forge_workers")
-    await until(lambda: crew.workers[0].said("notice", message="a heartbeat was lost"), 30, "lost")
+    again = "a heartbeat was sent again by another connection"
+    await crew.workers[0].until_said("notice", message=again)
     done = await app.dispatch(quick)
     await ledger.until_final([done.id], timeout=PATIENCE)
     gate.open()

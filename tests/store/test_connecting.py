@@ -92,6 +92,19 @@ async def test_a_host_that_hung_is_asked_last_for_a_while(
         assert callers(hung) == 0
 
 
+async def test_a_caller_that_waits_no_longer_finds_another_host_next_time(
+    hung: socket.socket, primary: Cluster
+) -> None:
+    url = url_of(place_of_hung(hung), place_of(primary), query="connect_timeout=60", server=primary)
+
+    async with opened(url) as database:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(database.connect(), 2.2)
+
+        async with asyncio.timeout(20):
+            await (await database.connect()).close()
+
+
 async def test_a_read_only_server_is_passed_over(primary: Cluster) -> None:
     with running_server(fsync="off", default_transaction_read_only="on") as other:
         both = "postgresql:///forge?user=forge&host={}&port={}".format(

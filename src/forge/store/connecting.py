@@ -13,7 +13,14 @@ from urllib.parse import quote, urlencode
 
 import asyncpg
 
-from forge.core.database_url import ConnectionTarget, Host, TcpOptions, connection_target, read_url
+from forge.core.database_url import (
+    SHORTEST_TIMEOUT,
+    ConnectionTarget,
+    Host,
+    TcpOptions,
+    connection_target,
+    read_url,
+)
 from forge.core.errors import ConfigError
 from forge.store.statement import load
 
@@ -106,7 +113,7 @@ class Connector:
 
     async def _at(self, host: Host, options: dict[str, Any]) -> "asyncpg.Connection[Any]":
         target = self.target
-        timeout = target.timeout_for_each(self._timeout)
+        began = time.monotonic()
         try:
             connection = await asyncpg.connect(
                 f"postgresql://?{urlencode(target.tls, quote_via=quote)}",
@@ -116,14 +123,16 @@ class Connector:
                 password=target.password,
                 passfile=target.passfile,
                 database=target.database,
-                timeout=timeout,
+                timeout=target.timeout_for_each(self._timeout),
                 target_session_attrs="any",
                 direct_tls=target.is_direct_tls or None,
                 **target.kerberos,
                 **options,
             )
-        except TimeoutError:
-            self._hung[host] = time.monotonic()
+        except (TimeoutError, asyncio.CancelledError):
+            # Also where the caller waits no longer: the next one begins with another host.
+            if time.monotonic() - began >= SHORTEST_TIMEOUT:
+                self._hung[host] = time.monotonic()
             raise
         self._hung.pop(host, None)
         set_tcp_options(connection, target.tcp)

@@ -51,10 +51,11 @@ class Database:
         """Open one connection; `planned` ones run Forge's own statements only."""
         return await self._connector.connect(**self._options(planned))
 
-    def link(self, *, timeout: float = 30, is_elsewhere: bool = False) -> Link:
+    def link(self, *, timeout: float = 30, is_elsewhere: bool = False, keeps: bool = False) -> Link:
         """Return a connection that is reopened when it was lost.
 
-        One that is used elsewhere, in the loop of another thread, is not watched over.
+        One that is used elsewhere, in the loop of another thread, is not watched over. One that
+        `keeps` stays open when a statement takes too long.
         """
         link = Link(
             self.connect,
@@ -63,6 +64,7 @@ class Database:
             observers=self.observers,
             opened=_nothing if is_elsewhere else self._monitor.watch,
             silence=self._monitor.silence,
+            keeps=keeps,
         )
         if not is_elsewhere:
             self._monitor.add_link(link)

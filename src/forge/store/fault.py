@@ -25,6 +25,7 @@ BROKEN = (
     asyncpg.InternalClientError,
 )
 DRIVER_ERRORS = (*BROKEN, asyncpg.PostgresError)
+TOO_MANY_CONNECTIONS = "53300"
 
 
 def state_of(error: BaseException | None) -> str:
@@ -59,6 +60,11 @@ def is_busy(error: BaseException | None) -> bool:
     return judge(state_of(error)).remedy is Remedy.RETRY
 
 
+def is_full(error: BaseException | None) -> bool:
+    """Whether the server, or the role or database, has no connection left."""
+    return state_of(error) == TOO_MANY_CONNECTIONS
+
+
 def is_conflict(error: BaseException | None) -> bool:
     """Whether the same transaction may well succeed when it is run again."""
     return state_of(error) in CONFLICTS
@@ -90,6 +96,11 @@ def unavailable(error: BaseException) -> DatabaseUnavailable:
         return DatabaseUnavailable(
             f"the database is read-only: {reason}; it is a standby, or was set read-only. Promote "
             "it, or name the primary in FORGE_DATABASE_URL or [database] url"
+        )
+    if is_full(error):
+        return DatabaseUnavailable(
+            f"the database has no connection left: {reason}; raise max_connections or the limit of "
+            "the role, or use fewer connections"
         )
     return DatabaseUnavailable(
         f"the database does not answer: {reason}; check that it runs and that "

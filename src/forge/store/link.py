@@ -44,12 +44,15 @@ class Link:
         observers: Sequence[Observer] = (),
         opened: Callable[[], None] = lambda: None,
         silence: Callable[[], None] = lambda: None,
+        keeps: bool = False,
     ) -> None:
         self._connect = connect
         # Called when it has connected, and when the server did not answer, or does so again.
         self._on_open = opened
         self._on_silence = silence
         self._was_silent = False
+        # Whether a statement that took too long leaves the connection open.
+        self._keeps = keeps and not pooler
         self._sent_at: float | None = None
         self.opened_at = 0.0
         self._observers = observers
@@ -87,7 +90,8 @@ class Link:
             return await connection.fetch(statement.sql, *statement.args, timeout=self._timeout)
         except DRIVER_ERRORS as error:
             if is_lost(error):
-                self.drop()
+                if not (self._keeps and isinstance(error, TimeoutError)):
+                    self.drop()
                 self._note_silence(error)
             raise translated(error) from error
         except BaseException:

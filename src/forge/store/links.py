@@ -37,10 +37,7 @@ class Links:
         try:
             return await link.run(statement, tenant)
         finally:
-            if link in self._made:
-                self._give_back(link)
-            else:
-                await link.close()
+            await self._end(link)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
@@ -50,10 +47,7 @@ class Links:
             async with link.lend() as connection:
                 yield connection
         finally:
-            if link in self._made:
-                self._give_back(link)
-            else:
-                await link.close()
+            await self._end(link)
 
     async def close(self) -> None:
         """Close what is idle at once, and what is in use when it is given back."""
@@ -100,6 +94,13 @@ class Links:
             f"no connection came free within {self._patience:g} s; raise [database] "
             "pool_size, or dispatch in bulk"
         )
+
+    async def _end(self, link: Link) -> None:
+        """Give a link back, or close it where the pool was closed while it was in use."""
+        if link in self._made:
+            self._give_back(link)
+        else:
+            await link.close()
 
     def _give_back(self, link: Link) -> None:
         while self._waiting:

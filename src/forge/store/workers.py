@@ -32,6 +32,8 @@ class Beat(NamedTuple):
     now: float
     # Whether an idle worker owns jobs or runs all the same.
     owns_any: bool
+    # Whether other workers may be unable to connect.
+    is_full: bool
 
 
 def register(worker: Registration) -> Statement[list[UUID]]:
@@ -63,4 +65,11 @@ def listed() -> Statement[Rows]:
 
 def _beat(found: Rows) -> Beat:
     row = found[0]
-    return Beat(row["is_current"], row["dead"], row["peers"], row["now"], row["owns_any"])
+    return Beat(
+        row["is_current"],
+        row["dead"],
+        row["peers"],
+        row["now"],
+        row["owns_any"],
+        row["is_full"],
+    )

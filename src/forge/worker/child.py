@@ -140,7 +140,12 @@ class InChild:
 
 
 async def _serve(channel: Channel, order: dict[str, Any]) -> None:
-    database = Database(order["database_url"], pool_size=4, pooler=order["pooler"])
+    database = Database(
+        order["database_url"],
+        pool_size=4,
+        pooler=order["pooler"],
+        connect_timeout=timedelta(seconds=order["connect_timeout"]),
+    )
     around = InChild(channel, database, await database.users(), order["output_limit"])
     context = _context(order, around)
     answer = await _answer(order, context, around)

@@ -83,6 +83,7 @@ class Children:
             "qualname": handler.__qualname__,
             "database_url": self._url,
             "pooler": self._app.config.database.pooler,
+            "connect_timeout": self._app.config.database.connect_timeout.total_seconds(),
             "output_limit": self._app.config.payload.max_output,
             "job": {name: _plain(value) for name, value in job.items()},
             "schedule": _schedule(attempt.job),

@@ -22,6 +22,7 @@ from forge.store.notify import WAKE, send, worker_channel
 from forge.store.statement import Row, Rows
 from forge.store.waiting import within
 from forge.store.workers import Beat, Registration
+from forge.worker.carrier import Carrier, Send
 
 BATCH = 1000
 
@@ -57,12 +58,15 @@ class Heart:
         pace: Pace,
         events: Events,
         on_beat: Callable[[Beat], None],
+        carry: Send,
     ) -> None:
         self._database = database
         self._worker = worker
         self._pace = pace
         self._events = events
         self._on_beat = on_beat
+        self._carry = carry
+        self._full_at = float("-inf")
         self._thread = threading.Thread(target=self._run, name="forge-heart", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -85,9 +89,15 @@ class Heart:
         return time.monotonic() - self._heard_at < self._pace.dead_after
 
     def may_judge(self) -> bool:
-        """Whether this worker was heard of long enough to take a silent one for dead."""
+        """Whether this worker was heard long enough to judge a silent one dead.
+
+        While the server has no connection left, and for `dead_after` from then on, a living worker
+        may be silent only because it cannot connect.
+        """
         since = self._steady_since
-        return since is not None and self._last_beat - since >= self._pace.dead_after
+        if since is None:
+            return False
+        return self._last_beat - max(since, self._full_at) >= self._pace.dead_after
 
     def stop(self) -> None:
         """Stop beating; returns when the thread has ended."""
@@ -105,12 +115,12 @@ class Heart:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         if self._is_stopped:  # before there was a loop to be told in
             return
-        link = self._database.link(timeout=self._pace.patience, is_elsewhere=True)
+        carrier = Carrier(self._database, self._pace.patience, self._carry, self._events)
         pause = 0.0
         while not await within(self._stop, pause):
             pause = self._pace.interval * random.uniform(0.9, 1.0)
             try:
-                await self._beat(link)
+                await self._beat(carrier)
             except ForgeError as error:
                 self._steady_since = None
                 pause = min(pause, 0.5)
@@ -118,11 +128,11 @@ class Heart:
             except Exception as error:
                 self._steady_since = None
                 self._events.notice("error", "a heartbeat failed", error=repr(error))
-        await link.close()
+        await carrier.close()
 
-    async def _beat(self, link: Link) -> None:
+    async def _beat(self, carrier: Carrier) -> None:
         sent_at = time.monotonic()
-        beat = await link.run(
+        beat = await carrier.run(
             workers.beat(
                 self._worker,
                 running=self.running,
@@ -137,11 +147,12 @@ class Heart:
             self._steady_since = now
         self._last_beat = now
         self._heard_at = sent_at
+        self._full_at = now if beat.is_full else max(self._full_at, carrier.full_at)
         self._on_beat(beat)
         # Only who has itself been heard of all the while may judge: after an outage of the database
         # everybody's last heartbeat is old, and nobody is dead.
-        if now - self._steady_since >= self._pace.dead_after:
-            await self._rescue(link, beat.dead, now)
+        if self.may_judge():
+            await self._rescue(carrier.link, beat.dead, now)
 
     async def _rescue(self, link: Link, dead: list[UUID], now: float) -> None:
         pace, is_searching = self._pace, now >= self._next_search

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -16,10 +17,12 @@ from forge.requests import CANARY, REQUESTS, canary_of
 from forge.store import workers
 from forge.store.database import Database, Pool
 from forge.store.link import Link
+from forge.store.statement import Statement
 from forge.store.workers import Beat
 from forge.telemetry.call_meter import CallMeter
 from forge.worker.acker import Acker
 from forge.worker.arrival import arrive, when_it_answers
+from forge.worker.carrier import run_on_any
 from forge.worker.children import Children
 from forge.worker.claimer import Claimer
 from forge.worker.concluder import Concluder
@@ -202,7 +205,12 @@ class Worker:
             self._is_unwritten,
         )
         self.heart = Heart(
-            database, self.registration, Pace.of(settings), self.events, self._beat_from_thread
+            database,
+            self.registration,
+            Pace.of(settings),
+            self.events,
+            self._beat_from_thread,
+            self._carry_beat,
         )
 
     def release_jobs(self, held: Sequence[Job], *, have_begun: bool = False) -> None:
@@ -308,6 +316,10 @@ class Worker:
     def _let_go(self, job_id: UUID, lease: int) -> None:
         self.runner.let_go(job_id, lease)
         self.claimer.ahead.forget(job_id, lease)
+
+    def _carry_beat(self, statement: Statement[Any]) -> "Future[Any]":
+        """Send a heartbeat, from its thread, by any connection that this loop has open."""
+        return asyncio.run_coroutine_threadsafe(run_on_any(self._links, statement), self._loop)
 
     def _beat_from_thread(self, beat: Beat) -> None:
         self._loop.call_soon_threadsafe(self._on_beat, beat)

@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+from concurrent.futures import Future
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from forge import Forge, JobContext, Worker
 from forge.core.event import Events
 from forge.store.database import Database
+from forge.store.statement import Statement
 from forge.store.workers import Registration
 from forge.worker.heart import Heart, Pace
 from tests.flow.engine.conftest import MakeApp, Work
@@ -57,8 +60,13 @@ async def test_a_heart_that_is_stopped_as_it_starts_does_not_beat_on(database_ur
     worker = Registration(uuid4(), uuid4(), "host", 1, "0", [], None, [], 1)
 
     for _ in range(10):
-        heart = Heart(Database(database_url), worker, Pace(1, 6, 300), Events(), lambda beat: None)
+        database = Database(database_url)
+        heart = Heart(database, worker, Pace(1, 6, 300), Events(), lambda beat: None, _carry)
         heart.start()
         heart.stop()
 
         assert "forge-heart" not in [thread.name for thread in threading.enumerate()]
+
+
+def _carry(_statement: Statement[Any]) -> "Future[Any]":
+    return Future()

@@ -3,7 +3,8 @@
 -- $13 seconds of silence after which a worker is dead, $14 a channel to knock at, which proves that
 -- its listener hears.
 -- Its row is made again where somebody deleted it; `is_current` is false once a later life of the
--- same worker has taken its place.
+-- same worker has taken its place; `is_full` is true while the server, or the limit of this role or
+-- database, has next to no connection left, so that others may be unable to say that they live.
 with mine as (
     insert into forge_workers as known
         (id, incarnation, hostname, pid, version, capabilities, queues, job_types, max_concurrent,
@@ -13,6 +14,18 @@ with mine as (
     set last_heartbeat = now(), running = excluded.running, draining = excluded.draining
     where known.incarnation = excluded.incarnation
     returning id
+), sessions as (
+    -- What kind a session of another role is, is not shown; those without a role serve no client.
+    select count(*) as taken,
+           count(*) filter (where usesysid = role.oid) as of_role, max(role.rolconnlimit) as for_role,
+           count(*) filter (where datid = base.oid) as of_base, max(base.datconnlimit) as for_base,
+           current_setting('max_connections')::integer
+           - current_setting('superuser_reserved_connections')::integer
+           - coalesce(current_setting('reserved_connections', true), '0')::integer as places
+    from pg_stat_get_activity(null) as session, pg_roles as role, pg_database as base
+    where coalesce(session.backend_type, 'client backend') = 'client backend'
+      and session.usesysid is not null
+      and role.rolname = session_user and base.datname = current_database()
 )
 select exists (select from mine) as is_current,
        array(select id from forge_workers
@@ -22,6 +35,10 @@ select exists (select from mine) as is_current,
                and capabilities = $6 and queues is not distinct from $7 and job_types = $8
                and schedule_types = $10
              order by id) as peers,
+       (select taken >= places - greatest(places / 50, 1)
+               or of_role >= for_role and for_role >= 0
+               or of_base >= for_base and for_base >= 0
+        from sessions) as is_full,
        pg_notify($14, '') is null as knocked,
        case when $11 = 0 then
            exists (select from forge_jobs
