@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import psutil
 import pytest
 
 from forge import Forge
-from tests.faults.apps.handlers import gated, gated_in_process, gated_in_thread
+from tests.faults.apps.handlers import (
+    forking_in_process,
+    gated,
+    gated_in_process,
+    gated_in_thread,
+)
 from tests.faults.kit.checker import check
 from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History, Kind
@@ -112,3 +118,23 @@ async def test_an_ack_that_the_database_already_has_outlives_its_worker(
     second.sigterm()
     assert await second.ended() == 0
     assert not second.said("rescued")
+
+
+async def test_the_processes_of_an_isolated_handler_end_with_a_killed_worker(
+    app: Forge, crew: Crew
+) -> None:
+    """Fault 64: the child itself, and what its handler forked."""
+    await app.dispatch(forking_in_process)
+    worker = await crew.start()
+    pids = (await worker.until_said("forked"))["pids"]
+
+    worker.sigkill()
+
+    await until(lambda: not any(map(_runs, pids)), 20, f"{pids} have ended")
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

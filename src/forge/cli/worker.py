@@ -75,7 +75,7 @@ def worker(
     except (AccessRefused, SchemaMissing) as error:
         if lifeline is None:
             raise
-        click.echo(f"forge: {error}", err=True)
+        logging.getLogger("forge").error("%s", error)
         return CANNOT_BEGIN
     return 0
 

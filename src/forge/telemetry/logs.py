@@ -71,6 +71,17 @@ def log_event(event: Event) -> None:
             logger.log(_LEVELS.get(level, logging.WARNING), "%s%s", message, shown)
 
 
+def job_fields(job: Job | AttemptLost) -> dict[str, Any]:
+    """Return the fields that say which attempt a record belongs to."""
+    return {
+        "job_id": job.id,
+        "job_type": job.type,
+        "attempt": job.attempt,
+        "tenant_id": job.tenant_id,
+        "correlation_id": job.correlation_id,
+    }
+
+
 class JsonFormatter(logging.Formatter):
     """One JSON object a line, with the fields of the record by their names."""
 
@@ -81,9 +92,11 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        written |= {k: v for k, v in record.__dict__.items() if k not in _ORDINARY}
+        written |= {k: v for k, v in record.__dict__.items() if k not in ORDINARY}
         if record.exc_info:
             written["exception"] = redact_text(self.formatException(record.exc_info))
+        elif record.exc_text:  # of a child process, which redacted it
+            written["exception"] = record.exc_text
         return json.dumps(written, default=str, ensure_ascii=False)
 
 
@@ -112,7 +125,7 @@ _PHRASES = {
     "failed": "failed for good after",
     "dead_letter": "became a dead letter after",
 }
-_ORDINARY = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"}
+ORDINARY = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"}
 
 
 def _log_attempt(event: AttemptEnded) -> None:
@@ -147,17 +160,17 @@ def _next_try(ack: Ack) -> str:
 def _fields(
     job: Job | AttemptLost, seconds: float, outcome: str, error: str | None, status: Status | None
 ) -> dict[str, Any]:
+    named = job_fields(job)
     return {
-        "job_id": job.id,
-        "job_type": job.type,
-        "attempt": job.attempt,
+        "job_id": named.pop("job_id"),
+        "job_type": named.pop("job_type"),
+        "attempt": named.pop("attempt"),
         "duration": round(seconds, 6),
         "outcome": outcome,
         "error": error,
         "retries": job.attempt - 1,
         "state": None if status is None else str(status.state),
-        "tenant_id": job.tenant_id,
-        "correlation_id": job.correlation_id,
+        **named,
     }
 
 

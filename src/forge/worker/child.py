@@ -7,6 +7,7 @@ import asyncio
 import ctypes
 import importlib
 import json
+import logging
 import os
 import runpy
 import signal
@@ -36,6 +37,7 @@ from forge.store.database import Database, Pool
 from forge.store.jobs import Note
 from forge.store.statement import Statement
 from forge.telemetry.call_meter import CallMeter
+from forge.telemetry.forwarding import RecordSender
 from forge.telemetry.metrics import WorkerMetrics
 from forge.telemetry.services import measure_services
 from forge.worker.context import JobContext
@@ -54,10 +56,12 @@ WORKER_LEFT = 4
 
 def main() -> None:
     """Serve orders until the worker closes the socket."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _leave_signals_to_the_worker()
     _die_with_worker(int(sys.argv[2]))
-    channel = Channel(socket.socket(fileno=int(sys.argv[1])))
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    connection.set_inheritable(False)
+    channel = Channel(connection)
+    channel.send({"ready": True})
     while True:
         asyncio.run(_serve(channel, channel.receive()))
 
@@ -69,6 +73,7 @@ class Channel:
         self._connection = connection
         self._orders: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._lock = threading.Lock()
+        self.pid = os.getpid()
         threading.Thread(target=self._read, name="forge-orders", daemon=True).start()
 
     def receive(self) -> dict[str, Any]:
@@ -79,6 +84,8 @@ class Channel:
         with suppress(ConnectionError):
             for line in self._connection.makefile("rb"):
                 self._orders.put(json.loads(line))
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)  # also what the handler started
         os._exit(WORKER_LEFT)
 
     def send(self, message: dict[str, Any]) -> None:
@@ -119,6 +126,19 @@ class InChild:
                 text = {} if note is None else dict(zip(NOTED, note[2:], strict=True))
                 self._channel.send({"note": text, **(answer or {})})
 
+    def forward_logs(self, context: JobContext, level: int) -> None:
+        """Log into the worker's log from now on, in the name of this attempt."""
+        logging.getLogger("forge").setLevel(level)
+        fields = {
+            "job_id": context.job_id,
+            "job_type": context.job_type,
+            "attempt": context.attempt,
+            "tenant_id": context.tenant_id,
+            "correlation_id": context.correlation_id,
+        }
+        sender = RecordSender(self._channel.send, fields)
+        logging.basicConfig(handlers=[sender], force=True)
+
     def heartbeat(self, context: JobContext) -> Awaitable[None]:
         return self._beat(context)
 
@@ -149,7 +169,10 @@ async def _serve(channel: Channel, order: dict[str, Any]) -> None:
     around = InChild(channel, database, await database.users(), order["output_limit"])
     context = _context(order, around)
     answer = await _answer(order, context, around)
+    if os.getpid() != channel.pid:
+        os._exit(0)  # a copy of this process that the handler forked and let return
     await around.close()
+    sys.stdout.flush()
     around.tell(context, answer | {"metrics": around.metrics.drain()})
 
 
@@ -157,6 +180,8 @@ async def _answer(order: dict[str, Any], context: JobContext, around: InChild) -
     classifier = Classifier()
     try:
         definition = _find(order)
+        if order["log_level"] is not None:
+            around.forward_logs(context, order["log_level"])
         if isinstance(context, ScheduleContext) and isinstance(definition, ScheduleDefinition):
             context.definition = definition
         if definition.app is not None:
@@ -241,6 +266,19 @@ def _job(fields: dict[str, Any]) -> Job:
             "correlation_id": None if correlation is None else UUID(correlation),
         }
     )
+
+
+def _leave_signals_to_the_worker() -> None:
+    """Ignore the signals that stop a worker, and let processes that a handler starts obey them."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Not SIG_IGN, which every program that is started here would inherit.
+        signal.signal(number, lambda number, frame: None)
+    os.register_at_fork(after_in_child=_obey_signals)
+
+
+def _obey_signals() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _die_with_worker(pid: int) -> None:

@@ -1,11 +1,10 @@
 """Handlers in a process of their own: for those that want it, and for suspects."""
 
 import asyncio
-import json
+import logging
 import os
-import signal
-import socket
 import sys
+from collections import deque
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -25,10 +24,14 @@ from forge.core.outcome import (
 )
 from forge.core.run import Run
 from forge.core.schedule_record import ScheduleRecord
-from forge.worker.attempt import Attempt
-from forge.worker.context import JobContext
+from forge.worker.attempt import NEVER, Attempt
+from forge.worker.child_logs import our_handler
+from forge.worker.child_process import ChildNotStarted, ChildProcess
+from forge.worker.process_groups import ProcessGroups
 
 MOST_IDLE = 4
+# More of them would start no sooner, and the children that are ready by then are used again.
+MOST_STARTING = max(2, os.cpu_count() or 2)
 
 
 class Children:
@@ -37,40 +40,115 @@ class Children:
     def __init__(self, app: Forge, database_url: str) -> None:
         self._app = app
         self._url = database_url
-        self._idle: list[_Child] = []
+        self._groups = ProcessGroups()
+        self._idle: list[ChildProcess] = []
+        self._waiting: deque[asyncio.Future[ChildProcess]] = deque()
+        self._starting: set[asyncio.Task[None]] = set()
+        self._starts = asyncio.Semaphore(MOST_STARTING)
+        self._closing: set[asyncio.Future[None]] = set()
 
     async def run(self, attempt: Attempt) -> Outcome | Settled:
         """Run an attempt in a child, and see to it that the child ends when it should."""
-        child = await self._take_idle() or await _Child.spawn()
+        attempt.deadline = NEVER  # a timeout is for the handler, not for the wait for a child
+        try:
+            child = await self._child_for(attempt.job)
+        except ChildNotStarted as error:
+            return Raised(Failure("forge.ChildNotStarted", str(error), "", is_loss=True))
+        finally:
+            attempt.begin(asyncio.get_running_loop().time())
         attempt.interrupt = lambda why: child.kill()
         if attempt.stop is not None:
             child.kill()
         try:
-            answer = await child.run(self._order(attempt), attempt.context)
+            answer = await child.run(self._order(attempt), attempt)
         except BaseException:
             child.kill()
             raise
         if answer is None:
+            child.kill()  # the socket may have ended before the process
             return Crashed(await child.end())
         attempt.interrupt = None  # from now on the child may be another attempt's
-        if child.is_alive and len(self._idle) < MOST_IDLE:
-            self._idle.append(child)
-        else:
-            await child.close()
+        self._give_back(child)
         self._app.metrics.worker.absorb(answer["metrics"])
         return _outcome(answer)
 
     async def close(self) -> None:
+        for task in self._starting:
+            task.cancel()
+        while self._starting:
+            await asyncio.wait(self._starting)
         idle, self._idle = self._idle, []
         for child in idle:
             await child.close()
+        while self._closing:
+            await asyncio.wait(self._closing)
+        await self._groups.close()
 
-    async def _take_idle(self) -> "_Child | None":
-        """Take a child that lives: the death of one that idled is nobody's crash."""
+    async def _child_for(self, job: Job) -> ChildProcess:
+        """Return a child that is ready, a fresh one where another death would bury the job.
+
+        A child that served others before might die of what those left behind.
+        """
+        if job.lone_crashes + 1 >= self._app.config.worker.crash_limit:
+            async with self._starts:
+                return await ChildProcess.start(self._groups)
         while self._idle:
+            # The death of one that idled is not the fault of this job.
             if (child := self._idle.pop()).is_alive:
                 return child
             await child.close()
+        return await self._next_ready()
+
+    async def _next_ready(self) -> ChildProcess:
+        """Wait for a child, whichever is ready first: one that starts, or one that is done."""
+        waiter: asyncio.Future[ChildProcess] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        self._start_more()
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                self._give_back(waiter.result())
+            with suppress(ValueError):
+                self._waiting.remove(waiter)
+            raise
+
+    def _start_more(self) -> None:
+        while len(self._starting) < min(len(self._waiting), MOST_STARTING):
+            task = asyncio.ensure_future(self._start())
+            self._starting.add(task)
+            task.add_done_callback(self._started)
+
+    def _started(self, task: "asyncio.Task[None]") -> None:
+        self._starting.discard(task)
+        if not task.cancelled():
+            self._start_more()
+
+    async def _start(self) -> None:
+        try:
+            async with self._starts:
+                child = await ChildProcess.start(self._groups)
+        except Exception as error:
+            if waiter := self._next_waiter():
+                waiter.set_exception(error)
+            return
+        self._give_back(child)
+
+    def _give_back(self, child: ChildProcess) -> None:
+        """Hand a child to the attempt that waits longest, or keep it for the next."""
+        if child.is_alive and (waiter := self._next_waiter()):
+            waiter.set_result(child)
+        elif child.is_alive and len(self._idle) < MOST_IDLE:
+            self._idle.append(child)
+        else:
+            closing = asyncio.ensure_future(child.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    def _next_waiter(self) -> "asyncio.Future[ChildProcess] | None":
+        while self._waiting:
+            if not (waiter := self._waiting.popleft()).done():
+                return waiter
         return None
 
     def _order(self, attempt: Attempt) -> dict[str, Any]:
@@ -87,80 +165,9 @@ class Children:
             "output_limit": self._app.config.payload.max_output,
             "job": {name: _plain(value) for name, value in job.items()},
             "schedule": _schedule(attempt.job),
+            # The level of Forge's own logger; None where the app sets up logging by itself.
+            "log_level": logging.getLogger("forge").level if our_handler() else None,
         }
-
-
-class _Child:
-    """One process and the socket to it: a line of JSON each way per order, notes in between."""
-
-    def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        self._process = process
-        self._reader = reader
-        self._writer = writer
-        self._is_killed = False
-
-    @property
-    def is_alive(self) -> bool:
-        return not self._is_killed and not self._reader.at_eof()
-
-    @classmethod
-    async def spawn(cls) -> "_Child":
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "forge.worker.child",
-                str(theirs.fileno()),
-                str(os.getpid()),
-                pass_fds=[theirs.fileno()],
-                stdin=asyncio.subprocess.DEVNULL,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-            )
-        reader, writer = await asyncio.open_connection(sock=ours, limit=2**26)
-        return cls(process, reader, writer)
-
-    async def run(self, order: dict[str, Any], context: JobContext) -> dict[str, Any] | None:
-        """Send an order and return its answer; None when the process ended without one."""
-        with suppress(ConnectionError):
-            self._writer.write(json.dumps(order).encode() + b"\n")
-            await self._writer.drain()
-        while True:
-            try:
-                line = await self._reader.readline()
-            except (ConnectionError, ValueError):
-                return None
-            if not line:
-                return None
-            message = json.loads(line)
-            if message["note"]:
-                context.add_note(**message["note"])
-            if "completed" in message:
-                context.completed = True
-            if "outcome" in message:
-                return message  # type: ignore[no-any-return]
-
-    def kill(self) -> None:
-        self._is_killed = True
-        with suppress(ProcessLookupError):
-            self._process.kill()
-
-    async def end(self) -> str:
-        """Wait for the process to be gone and say how it went."""
-        self._writer.close()
-        code = await self._process.wait()
-        if code < 0:
-            return f"signal {signal.Signals(-code).name}"
-        return f"exit code {code}"
-
-    async def close(self) -> None:
-        self.kill()
-        await self.end()
 
 
 def _outcome(answer: dict[str, Any]) -> Outcome | Settled:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import multiprocessing
 import os
 import signal
 import time
@@ -129,6 +130,16 @@ def hanging_in_process(ctx: JobContext) -> None:
     """Hangs in C, where nothing but a signal ends it."""
     with told(ctx):
         time.sleep(PATIENCE)
+
+
+@job(isolation="process")
+def forking_in_process(ctx: JobContext) -> None:
+    """Waits for a process that it forked."""
+    with told(ctx):
+        forked = multiprocessing.get_context("fork").Process(target=time.sleep, args=(PATIENCE,))
+        forked.start()
+        say("forked", pids=[os.getpid(), forked.pid])
+        forked.join()
 
 
 @job

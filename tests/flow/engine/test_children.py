@@ -11,14 +11,16 @@ from typing import Any
 from uuid import uuid4
 
 import psutil
+import pytest
 
 from forge import Forge, JobHandle
 from forge.core.job import Job
+from forge.worker import children
 from forge.worker.attempt import Stop
 from forge.worker.child import WORKER_LEFT
 from tests.faults.kit.process import until, wait_until
 from tests.flow.engine import handlers
-from tests.flow.engine.conftest import Work
+from tests.flow.engine.conftest import MakeApp, Work
 
 
 async def test_a_child_that_died_while_it_was_idle_is_nobodys_crash(app: Forge, work: Work) -> None:
@@ -80,6 +82,57 @@ def _is_gone(pid: int) -> bool:
         return True
 
 
+async def test_suspects_share_the_children_that_are_ready(
+    app: Forge, work: Work, psql: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One at a time each: a child that answered well takes the next suspect."""
+    monkeypatch.setattr(children, "MOST_STARTING", 2)
+    app.register(handlers.where)
+    suspects = [await handlers.where.dispatch({}) for _ in range(12)]
+    await psql.execute("update forge_jobs set suspect = true")
+
+    await work(app)
+    pids = [(await suspect.result(60))["pid"] for suspect in suspects]
+
+    assert len(set(pids)) <= 4
+    assert os.getpid() not in pids
+
+
+async def test_the_death_that_buries_a_job_happens_in_a_fresh_child(
+    make_app: MakeApp, work: Work
+) -> None:
+    app = make_app(crash_limit=1)
+    app.register(handlers.where)
+    await work(app)
+
+    ran = [await (await handlers.where.dispatch({})).result(30) for _ in range(2)]
+
+    assert ran[0]["pid"] != ran[1]["pid"]
+
+
+async def test_a_child_that_cannot_start_is_not_the_fault_of_the_job(
+    app: Forge, work: Work, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As in a container without memory, or with a broken interpreter."""
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\nexit 9\n")
+    broken.chmod(0o755)
+    app.register(handlers.where)
+    await work(app)
+    monkeypatch.setattr(sys, "executable", str(broken))
+
+    handle = await handlers.where.dispatch({})
+    job = await until(lambda: _in_retry(handle), 30, "it was given back")
+
+    assert (job.attempts, job.crashes, job.lone_crashes) == (0, 1, 0)
+    assert job.last_error.endswith("a child process ended before it was ready: exit code 9")
+
+
+async def _in_retry(handle: JobHandle) -> Any:
+    job = await handle.get()
+    return job if job.status == "retry" else None
+
+
 def test_a_busy_child_ends_with_its_socket(database_url: str, tmp_path: Path) -> None:
     """Also where the kernel does not end it together with its worker."""
     handler = tmp_path / "busy.py"
@@ -110,4 +163,5 @@ def _order(script: Path, database_url: str) -> dict[str, Any]:
         "output_limit": 1000,
         "job": dict.fromkeys(Job._fields) | fields,
         "schedule": None,
+        "log_level": None,
     }
