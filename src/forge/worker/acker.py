@@ -18,6 +18,8 @@ from forge.store.statement import Row, Statement
 from forge.worker.insist import insist
 
 Make = Callable[[list[Any]], Statement[list[UUID]]]
+# How many seconds pass before a write that failed unexpectedly is tried again.
+PAUSE = 1.0
 # One statement's worth: larger ones hold locks longer and gain nothing.
 MOST_AT_ONCE = 1000
 # Seconds until an ack is sent again that the database refused for a reason of its own.
@@ -46,6 +48,8 @@ class Acker:
         self._ends: dict[tuple[UUID, int], AttemptEnded] = {}
         self._work = asyncio.Event()
         self._writing = 0
+        # Whether a write failed in a way that was not foreseen: it may be in the database.
+        self._has_failed = False
         self._put_off = 0
         self.refused: Callable[[UUID, int], None] = lambda job_id, lease: None
         self.written: Callable[[], None] = lambda: None
@@ -119,11 +123,14 @@ class Acker:
     async def _complete(self, link: Link, done: list[Completion]) -> None:
         try:
             await self._write(link, jobs.complete, done, "complete")
+            self._tell(done)
+        except Exception as error:
+            await self._failed(error)
+            self._completions[:0] = done
         finally:
             self._idle.append(link)
             self._writing -= len(done)
             self._work.set()
-        self._tell(done)
 
     async def _flush(self) -> None:
         """Write everything in its order: what began, how far it came, how it ended."""
@@ -133,16 +140,28 @@ class Acker:
         ended, self._settlements = _split(self._settlements)
         self._writing += len(done) + len(ended)
         link = self._idle[0]
-        if starts:
-            await self._write(link, jobs.start, starts, "start")
-        if notes:
-            await self._write(link, jobs.note, notes, "note")
-        if done:
-            await self._write(link, jobs.complete, done, "complete")
-        if ended:
-            await self._write(link, jobs.settle, ended, "settle")
-        self._writing -= len(done) + len(ended)
-        self._tell([*done, *ended])
+        try:
+            if starts:
+                await self._write(link, jobs.start, starts, "start")
+            if notes:
+                await self._write(link, jobs.note, notes, "note")
+            if done:
+                await self._write(link, jobs.complete, done, "complete")
+            if ended:
+                await self._write(link, jobs.settle, ended, "settle")
+            self._tell([*done, *ended])
+        except Exception as error:
+            await self._failed(error)
+            self._starts[:0], self._notes[:0] = starts, notes
+            self._completions[:0], self._settlements[:0] = done, ended
+        finally:
+            self._writing -= len(done) + len(ended)
+
+    async def _failed(self, error: Exception) -> None:
+        """Say that a write failed in a way that was not foreseen; what it held is written again."""
+        self._events.notice("error", "acks failed and are tried again", error=repr(error))
+        self._has_failed = True
+        await asyncio.sleep(PAUSE)
 
     def _tell(self, written: Sequence[Ack]) -> None:
         self.written()
@@ -152,6 +171,7 @@ class Acker:
     async def _write(self, link: Link, statement: Make, entries: list[Any], act: str) -> None:
         try:
             accepted, is_again = await insist(link, self._events, lambda: statement(entries))
+            is_again |= self._has_failed
         except StatementRefused as error:
             await self._write_apart(link, statement, entries, act, error)
             return

@@ -1,0 +1,63 @@
+"""Writes of outcomes that fail in a way that was not foreseen."""
+
+from typing import Any
+
+import pytest
+
+from forge import JobContext, Worker
+from forge.core.event import AttemptRefused, Event, WorkerNotice
+from forge.store.link import Link
+from forge.worker import acker
+from tests.flow.engine.conftest import MakeApp, working
+
+
+class Faulty:
+    """A link with a bug: one statement fails, before or after the database has run it."""
+
+    def __init__(self, link: Link, *, is_late: bool) -> None:
+        self._link = link
+        self._is_late = is_late
+        self._has_failed = False
+
+    async def run(self, statement: Any) -> Any:
+        fails, self._has_failed = not self._has_failed, True
+        if fails and not self._is_late:
+            raise RuntimeError("a bug")
+        answer = await self._link.run(statement)
+        if fails:
+            raise RuntimeError("a bug")
+        return answer
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("is_plain", [False, True])
+async def test_an_unexpected_error_is_told_and_loses_no_outcome(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch, *, is_late: bool, is_plain: bool
+) -> None:
+    monkeypatch.setattr(acker, "PAUSE", 0.01)
+    app, events = make_app(), list[Event]()
+
+    @app.job
+    async def finish(ctx: JobContext) -> str:
+        if not is_plain:
+            ctx.progress(50)  # written together with the end, by another path than plain ones
+        return "done"
+
+    app.events.listeners.append(events.append)
+    async with working(app) as worker:
+        _spoil(worker, is_late=is_late)
+        handle = await finish.dispatch(None)
+        assert await handle.result(20) == "done"
+        job = await handle.get()
+
+    assert (job.status, job.attempts, job.lease) == ("completed", 1, 1)
+    notices = [e for e in events if isinstance(e, WorkerNotice) and e.level == "error"]
+    assert [(n.message, n.detail) for n in notices] == [
+        ("acks failed and are tried again", {"error": "RuntimeError('a bug')"})
+    ]
+    assert not [e for e in events if isinstance(e, AttemptRefused)]
+
+
+def _spoil(worker: Worker, *, is_late: bool) -> None:
+    links: list[Any] = worker.acker._idle
+    links[:] = [Faulty(links[0], is_late=is_late)]
