@@ -170,6 +170,22 @@ async def test_an_attempt_that_will_not_stop_holds_up_the_next_one_of_its_job(
     assert _overlaps(history, job.id) == []
 
 
+async def test_a_worker_that_was_stopped_blames_no_handler(
+    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+) -> None:
+    job = await app.dispatch(gated, gate.input)
+    zombie = await _reclaiming(job.id, crew, history, ledger)
+
+    def stood_still() -> list[str]:
+        messages = [line["message"] for line in zombie.said("notice")]
+        return [message for message in messages if "stood still" in message]
+
+    said = await until(stood_still, 30, "it has noticed")
+    gate.open()
+
+    assert said[0].startswith("the whole process stood still for ")
+
+
 async def test_a_worker_that_ends_gives_back_an_attempt_that_never_had_its_turn(
     app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
 ) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 from uuid import UUID
 
@@ -69,7 +69,8 @@ class Worker:
         self._open(database, await database.users())
         try:
             if await when_it_answers(self._arrive, self._draining, self.events):
-                await self._work(listens=not database.pooler)
+                with closing(Standstill(self.events, self._running_types)) as self.standstill:
+                    await self._work(listens=not database.pooler)
         finally:
             await self._close()
 
@@ -101,7 +102,6 @@ class Worker:
             requests = chores.create_task(self.request_claimer.run())
             if self.messages is not None:
                 self.messages.start(chores, self.stopping)
-            self.standstill = Standstill(self.events, self._running_types)
             self.started.set()
             await self._draining.wait()
             await wind_down(self, claiming, requests, acking)
