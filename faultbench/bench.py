@@ -42,7 +42,9 @@ async def run_row(
 ) -> Outcome:
     """Run one row as often as it asks, or `runs` times; a failure ends it."""
     total = Outcome()
-    for run in range(1, (runs or row.runs) + 1):
+    # Tests of the suite count themselves.
+    wanted = 1 if row.is_pytest else runs or row.runs
+    for run in range(1, wanted + 1):
         name = f"row-{row.number:02}-run-{run}"
         stage = Stage(
             workshop, workshop.folder / name, f"{seed}/{row.number}/{run}", run=run, soak=soak

@@ -5,6 +5,7 @@ import asyncio
 import json
 import random
 import re
+import signal
 import sys
 import time
 from pathlib import Path
@@ -28,6 +29,9 @@ def main() -> None:
     seed = options.seed if options.seed is not None else random.randrange(1_000_000)
     chosen = [ROWS[number] for number in options.only or sorted(ROWS)]
     _say(f"seed {seed}, {len(chosen)} rows")
+    # Started in the background SIGINT is ignored, and either must end every server and worker.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     began = time.monotonic()
     workshop = Workshop()
     try:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+# With the default settings a dead worker's jobs, and all work after an outage, go on within this.
+RECOVERY = 10.0
+
 
 class Verdict(StrEnum):
     """Whether the promise held."""

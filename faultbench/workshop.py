@@ -13,7 +13,7 @@ from faultbench.client import SET_UP
 from faultbench.postgres import DATABASE, USER, Postgres, embedded_binaries, remove
 from faultbench.process import ROOT
 
-APP = "faultbench.jobs:app"
+APP = "faultbench.apps.jobs:app"
 TEMPLATE = "template_bench"
 
 

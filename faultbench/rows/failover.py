@@ -3,7 +3,6 @@
 import asyncio
 import time
 
-from faultbench.client import Client
 from faultbench.postgres import Postgres
 from faultbench.process import until
 from faultbench.proxy import Proxy
@@ -72,40 +71,3 @@ async def _come_back_read_only(primary: Postgres) -> None:
     """Start the old primary as a standby that follows nobody: it answers, and refuses writes."""
     (primary.data / "standby.signal").touch()
     await primary.start()
-
-
-@fault(
-    63,
-    "a worker claims its own rescued job again",
-    "one live attempt per process; the older one is stopped",
-    runs=2,
-)
-async def claimed_again(stage: Stage) -> None:
-    client = await stage.client()
-    sleeper = await stage.worker(client)
-    gate = stage.gate()
-    marks = [
-        *(await client.dispatch_many(3, "work", **gate.input)),
-        *(await client.dispatch_many(2, "reporting", **gate.input)),
-    ]
-    await stage.until_started(*marks)
-    # It rescues, and cannot claim: it does not know the type.
-    await stage.worker(client, app="faultbench.older:app")
-    sleeper.pause()
-    await until(lambda: _all_rescued(client), 40, "the jobs were rescued")
-    sleeper.resume()
-    resumed = time.monotonic()
-    again = await stage.until_started(*marks, lease=2, timeout=60)
-    stage.recovered(max(event.monotonic for event in again) - resumed)
-    await asyncio.sleep(3)
-    gate.open()
-    found = await stage.judge(client, allow=("overlapping",))
-    stage.require(
-        found.overlap < len(marks) * 1.0,
-        f"the older attempts ran for {found.overlap:.1f} s beside the newer ones",
-    )
-    stage.require(sleeper.is_alive, "the worker ended")
-
-
-async def _all_rescued(client: Client) -> bool:
-    return bool(await client.value("select bool_and(status = 'retry') from forge_jobs"))

@@ -172,7 +172,7 @@ async def many_types(stage: Stage) -> None:
     for types, bound in ((17, 5.0), (100, 5.0), (1000, 20.0)):
         client = stage.client_of(await stage.workshop.database())
         env = {"FAULTBENCH_TYPES": str(types)}
-        worker = await stage.worker(client, app="faultbench.many:app", env=env)
+        worker = await stage.worker(client, app="faultbench.apps.many:app", env=env)
         await client.until_known(f"type_{types - 1}", timeout=90)
         feeding = asyncio.create_task(_feed(client, types))
         try:

@@ -4,14 +4,14 @@ import asyncio
 import time
 
 from faultbench.client import Client
+from faultbench.outcome import RECOVERY
 from faultbench.postgres import Postgres
 from faultbench.proxy import Mode
 from faultbench.registry import fault
 from faultbench.rows.database import check_effects, no_attempt_was_used_up
+from faultbench.rows.failover import fail_over, replicated
 from faultbench.stage import Stage
 from forge import Config, DatabaseUnavailable, Forge
-
-RECOVERY = 10.0
 
 
 @fault(
@@ -73,6 +73,9 @@ async def _through_the_library(stage: Stage, url: str) -> None:
     runs=2,
 )
 async def silent_death(stage: Stage) -> None:
+    if stage.run == 2:
+        await frozen_primary(stage)
+        return
     client = await stage.client()
     proxy = await stage.proxy(client.url)
     worker = await stage.worker(client, url=proxy.url)
@@ -101,6 +104,32 @@ async def silent_death(stage: Stage) -> None:
     await stage.judge(client)
     await no_attempt_was_used_up(stage, client)
     stage.require(worker.is_alive, "the worker ended")
+
+
+async def frozen_primary(stage: Stage) -> None:
+    """Its kernel still acknowledges what is sent, and nothing is ever answered."""
+    primary, standby, proxy = await replicated(stage)
+    before = stage.client_of(primary.url())
+    workers = [await stage.worker(before, url=proxy.url) for _ in range(2)]
+    await before.dispatch_many(8, "querying", seconds=0.3)
+    await before.until_final(30)
+    await before.dispatch_many(10, "work", seconds=2)
+
+    primary.pause()
+    answers = await fail_over(standby, proxy)
+    after = stage.client_of(standby.url())
+    marks = []
+    for _ in range(15):
+        marks.append(await after.dispatch("querying", seconds=0.0))
+        marks.append(await after.dispatch("work"))
+        await asyncio.sleep(0.2)
+    started = await stage.until_started(*marks, timeout=90)
+    first = min(event.monotonic for event in started)
+    stage.recovered(first - answers, within=RECOVERY)
+    await stage.judge(after, timeout=90)
+    await no_attempt_was_used_up(stage, after)
+    stage.require(all(worker.is_alive for worker in workers), "a worker ended")
+    stage.note("run 2: SIGSTOP of the primary, then promotion of its standby")
 
 
 @fault(

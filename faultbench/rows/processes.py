@@ -17,7 +17,7 @@ from faultbench.stage import Stage
 @fault(32, "a job of a type that an old worker does not know", "it stays queued for the new one")
 async def unknown_type(stage: Stage) -> None:
     client = await stage.client()
-    old = await stage.worker(client, app="faultbench.older:app")
+    old = await stage.worker(client, app="faultbench.apps.older:app")
     await client.until_known("known_to_all")
     waiting = await client.dispatch_many(5, "work")
     known = await client.dispatch_many(5, "known_to_all")
@@ -178,7 +178,7 @@ def _is_gone(pid: int) -> bool:
 )
 async def lost_between_jobs(stage: Stage) -> None:
     client = await stage.client()
-    worker = await stage.worker(client, app="faultbench.drivers:app", max_concurrent=1)
+    worker = await stage.worker(client, app="faultbench.apps.drivers:app", max_concurrent=1)
     await client.until_known("sqlalchemy_query")
     for kind in ("django_query", "sqlalchemy_query"):
         first = await client.dispatch(kind)

@@ -2,7 +2,7 @@
 
 import os
 
-from faultbench.jobs import app
+from faultbench.apps.jobs import app
 
 from tests.faults.apps.broken import BROKEN
 

@@ -24,7 +24,7 @@ async def run(tmp_path: Path) -> AsyncIterator[RunRow]:
     opened: list[Workshop] = []
 
     async def run(number: int, *, broken: str | None = None) -> Outcome:
-        app = "faultbench.jobs:app" if broken is None else "tests.faultbench.broken_app:app"
+        app = "faultbench.apps.jobs:app" if broken is None else "tests.faultbench.broken_app:app"
         workshop = Workshop(app, {"FAULTBENCH_BROKEN": broken or ""})
         opened.append(workshop)
         return await run_row(ROWS[number], workshop, seed=1, runs=1, keep=tmp_path)

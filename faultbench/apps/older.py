@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from faultbench.jobs import recorded
+from faultbench.apps.jobs import recorded
 from forge import Forge, JobContext
 
 app = Forge()

@@ -9,7 +9,7 @@ import sqlalchemy
 from django.conf import settings
 from django.db import connection
 
-from faultbench.jobs import recorded
+from faultbench.apps.jobs import recorded
 from forge import Forge, JobContext
 
 PARTS = urlsplit(os.environ.get("FORGE_DATABASE_URL", "postgresql://localhost/none"))

@@ -4,7 +4,7 @@ import asyncio
 import os
 from typing import Any
 
-from faultbench.jobs import recorded
+from faultbench.apps.jobs import recorded
 from forge import Forge, JobContext
 
 app = Forge()

@@ -1,0 +1,1 @@
+"""The apps that `forge worker` runs in the bench."""
