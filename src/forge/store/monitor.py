@@ -33,8 +33,10 @@ SUSPECT = 3.0
 SUSPECT_AFTER_SILENCE = 1.5
 # How long after a silence statements are suspected sooner.
 ALERT_FOR = 30.0
-# How long a connection may take to answer that it lives.
+# How long a fresh connection may take to answer, and how long an idle one to prove that it lives:
+# whoever wants to use that one waits as long, and to replace it costs little.
 ANSWER = 3.0
+PROOF = 1.0
 # Behind a pooler the server cannot be asked about a connection: it counts as lost after so long, if
 # another one is answered.
 SUSPECT_BEHIND_POOLER = 5.0
@@ -143,7 +145,7 @@ class Monitor:
         for connection in list(self._handlers):
             if _is_idle(connection):
                 connection.terminate()
-        answers = await asyncio.gather(*(link.prove(ANSWER) for link in list(self._links)))
+        answers = await asyncio.gather(*(link.prove(PROOF) for link in list(self._links)))
         return answers.count(False)
 
     async def _end_lost(self, *, everyone: bool) -> int:
