@@ -6,6 +6,9 @@ import re
 from tests.flow.command import Project, project_fixture
 
 __all__ = ["project_fixture"]
+# Every version of a row has its own xmin.
+STATE = """select id::text, xmin::text from forge_jobs
+union all select dlq_id::text, xmin::text from forge_dead_letters order by 1"""
 
 
 def _bury(project: Project, count: int = 1) -> list[int]:
@@ -56,6 +59,23 @@ def test_one_is_reprocessed_with_another_payload_and_audited(project: Project) -
     assert events[-1]["notes"] == "mended"
     assert "@" in events[-1]["actor"]
     assert "job_dlq_reprocess_requested" in project.forge("audit").stdout
+
+
+def test_a_dry_run_of_one_changes_nothing(project: Project) -> None:
+    with project.worker():
+        (dlq_id,) = _bury(project)
+    before = project.rows(STATE)
+
+    planned = project.json("dlq", "reprocess", str(dlq_id), "--dry-run")
+
+    assert (planned["letters"], planned["dlq_id"]) == (1, dlq_id)
+    assert project.rows(STATE) == before
+    assert project.json("audit")["items"] == []
+
+    project.json("dlq", "discard", str(dlq_id), "--notes", "a duplicate")
+    too_late = project.forge("dlq", "reprocess", str(dlq_id), "--dry-run")
+    assert too_late.returncode == 1
+    assert "was discarded" in too_late.stderr
 
 
 def test_discarding_needs_notes(project: Project) -> None:

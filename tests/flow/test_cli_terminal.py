@@ -2,8 +2,11 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.faults.kit.process import wait_until
 from tests.flow.command import APPS, FORGE, Project, project_fixture
@@ -72,3 +75,43 @@ def watching(project: Project, *, gate: Path, **input: Any) -> Any:
 
 def environment(project: Project, *, columns: int) -> dict[str, str]:
     return {**os.environ, **project.env, "TERM": "xterm", "COLUMNS": str(columns)}
+
+
+def test_a_terminal_without_a_character_shows_its_number(project: Project) -> None:
+    job = project.dispatch("greet", {"name": "日本 😀"})
+    project.env["PYTHONIOENCODING"] = "latin-1"
+
+    shown = project.forge("jobs", "show", job)
+    as_json = project.json("jobs", "show", job)
+
+    assert shown.returncode == 0, shown.stderr
+    assert r"\u65e5\u672c" in shown.stdout
+    assert as_json["input"]["name"] == "日本 😀"
+
+
+@pytest.mark.parametrize("command", ["jobs list", "dlq list", "audit", "jobs list --json"])
+def test_a_reader_that_has_seen_enough_is_no_failure(project: Project, command: str) -> None:
+    project.rows("insert into forge_jobs (job_type) select 'greet' from generate_series(1, 3000)")
+    project.rows(
+        "insert into forge_audit_events (event, notes) "
+        "select 'e', repeat('x', 200) from generate_series(1, 3000)"
+    )
+    project.rows(
+        "insert into forge_dead_letters (job_id, job_type, queue, priority, payload, "
+        "payload_version, attempt_count, original_created_at, original_scheduled_at) "
+        "select id, job_type, queue, priority, input, '1.0', 1, created_at, scheduled_at "
+        "from forge_jobs"
+    )
+    script = f"set -o pipefail; {FORGE} {command} --limit 3000 | head -n 1"
+
+    ended = subprocess.run(
+        ["bash", "-c", script],
+        cwd=project.folder,
+        env={**os.environ, **project.env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forge.cli.options import Whole, json_option, limit_option, project_options
+from forge.cli.options import Filled, Whole, json_option, limit_option, project_options
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -14,8 +14,8 @@ LONGEST_NOTES = 80
 
 
 @click.command()
-@click.option("--event", help="Only events of this name, such as job_dlq_discarded.")
-@click.option("--actor", help="Only what this one asked for.")
+@click.option("--event", type=Filled(), help="Only events of this name, such as job_dlq_discarded.")
+@click.option("--actor", type=Filled(), help="Only what this one asked for.")
 @click.option("--job", "job_id", type=click.UUID, help="Only what was asked of this job.")
 @click.option("--dlq", "dlq_id", type=Whole(), help="Only what was asked of this dead letter.")
 @click.option("--tenant", type=Whole(), help="Only what concerns this tenant.")

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from forge.cli.actor import actor
 from forge.cli.dlq_filter import filter_options
@@ -16,6 +17,8 @@ from forge.core.job import Priority
 
 if TYPE_CHECKING:
     from forge.app import Forge
+
+OF_MANY = ("rate", "canary", "canary_timeout", "max_failures", "priority", "no_wait")
 
 
 @click.command()
@@ -63,9 +66,38 @@ def reprocess(
         raise InvalidValue("--payload is for one dead letter; give its id")
     app = find_database(app_option, config_path)
     if dlq_id is not None:
-        edited = None if payload is None else read_json(payload, "--payload")
-        return run(app, lambda app: _one(app, dlq_id, options["notes"], edited, as_json))
+        _refuse_options_of_many()
+        edited = None if payload is None else _edited(payload)
+        act = _plan_one if options["dry_run"] else _one
+        return run(app, lambda app: act(app, dlq_id, options["notes"], edited, as_json))
     return run(app, lambda app: _many(app, wanted, as_json, **options))
+
+
+def _refuse_options_of_many() -> None:
+    context = click.get_current_context()
+    for name in OF_MANY:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InvalidValue(
+                f"--{name.replace('_', '-')} is for many dead letters; leave it out, or give a "
+                "filter instead of an id"
+            )
+
+
+def _edited(text: str) -> Any:
+    payload = read_json(text, "--payload")
+    if payload is None:
+        raise InvalidValue("--payload is null; leave it out to keep the original payload")
+    return payload
+
+
+async def _plan_one(
+    app: "Forge", dlq_id: int, notes: str | None, payload: Any, as_json: bool
+) -> int:
+    """Check what `_one` would do, and change nothing."""
+    letter = await app.dead_letters.check_reprocess(dlq_id, notes=notes, payload=payload)
+    told = {"letters": 1, "dlq_id": dlq_id, "job_type": letter.job_type}
+    print_either(as_json, told, f"{dlq_id} ({letter.job_type}) would be reprocessed")
+    return 0
 
 
 async def _one(app: "Forge", dlq_id: int, notes: str | None, payload: Any, as_json: bool) -> int:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import click
 
-from forge.cli.options import json_option, limit_option, project_options
+from forge.cli.options import Filled, json_option, limit_option, project_options
 from forge.core.lifecycle import Status
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ LONGEST_MESSAGE = 80
     type=click.Choice([str(status) for status in Status]),
     help="Only jobs that stand there; may be repeated.",
 )
-@click.option("--type", "job_type", help="Only jobs of this type.")
-@click.option("--queue", help="Only jobs of this queue.")
+@click.option("--type", "job_type", type=Filled(), help="Only jobs of this type.")
+@click.option("--queue", type=Filled(), help="Only jobs of this queue.")
 @limit_option()
 @click.option("--cursor", type=click.UUID, help="Go on after this job.")
 @json_option

@@ -1,5 +1,6 @@
 """`forge`: each command in a file of its own, imported when it is asked for."""
 
+import io
 import os
 import sys
 import traceback
@@ -61,6 +62,10 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command and say in one line what went wrong, if anything did."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that has no such character shows its number.
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = forge.main(list(arguments), prog_name="forge", standalone_mode=False)
         return code if isinstance(code, int) else 0

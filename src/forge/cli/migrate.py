@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from forge.cli.options import json_option, project_options
+from forge.core.errors import InvalidValue
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -38,6 +39,8 @@ def migrate(
     from forge.store.roles import roles_as_sql
 
     if as_sql:
+        if as_json:
+            raise InvalidValue("--sql prints SQL; leave --json out")
         click.echo(migrations.as_sql())
         if roles:
             click.echo(roles_as_sql())

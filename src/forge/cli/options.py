@@ -53,6 +53,17 @@ def limit_option(most: int = 10_000) -> Callable[[Command], Command]:
     )
 
 
+class Filled(click.ParamType[str]):
+    """A text with at least one visible character: an empty filter would match everything."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not str(value).strip():
+            self.fail("it is empty; leave the option out to match everything", param, ctx)
+        return str(value)
+
+
 class Whole(click.ParamType[int]):
     """A whole number that the database has room for."""
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import click
 
-from forge.cli.options import Whole, json_option, limit_option, project_options
+from forge.cli.options import Filled, Whole, json_option, limit_option, project_options
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -16,7 +16,7 @@ COLUMNS = ["type", "key", "tenant", "state", "next run", "last run", "failures",
 
 
 @click.command("list")
-@click.option("--type", help="Only schedules of this type.")
+@click.option("--type", type=Filled(), help="Only schedules of this type.")
 @click.option("--enabled/--disabled", default=None, help="Only those that are so.")
 @click.option("--tenant", type=Whole(), help="Only this tenant's.")
 @limit_option(1000)

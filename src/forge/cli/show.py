@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
@@ -43,13 +44,18 @@ def console(*, stderr: bool = False) -> "Console":
     """Return where text for people goes."""
     from rich.console import Console
 
-    made = Console(stderr=stderr, highlight=False, soft_wrap=False)
-    return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=UNFOLDED)
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # a reader that has seen enough is no failure
+
+    made = Screen(stderr=stderr, highlight=False, soft_wrap=False)
+    return made if made.is_terminal else Screen(stderr=stderr, highlight=False, width=UNFOLDED)
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Write a value as JSON."""
-    written = json.dumps(value, default=_plain, indent=indent, ensure_ascii=False)
+    is_ascii = not (sys.stdout.encoding or "ascii").lower().startswith("utf")
+    written = json.dumps(value, default=_plain, indent=indent, ensure_ascii=is_ascii)
     # JSON itself escapes the older commands of terminals; the rest means the same when escaped.
     click.echo(re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", written))
 

@@ -104,7 +104,8 @@ class LetterFilter:
     @property
     def names_causes(self) -> bool:
         """Whether more is asked for than a status and a tenant."""
-        return any((self.job_type, self.category, self.error_class, self.fingerprint))
+        causes = (self.job_type, self.category, self.error_class, self.fingerprint)
+        return any(cause is not None for cause in causes)
 
 
 class Page(NamedTuple):

@@ -115,6 +115,25 @@ class DeadLetters:
         (new,) = made
         return new  # type: ignore[no-any-return]
 
+    async def check_reprocess(
+        self,
+        dlq_id: int,
+        *,
+        notes: str | None = None,
+        payload: Any = None,
+        tenant_id: int | None = None,
+        conn: Any = None,
+    ) -> DeadLetter:
+        """Raise what `reprocess` would raise, change nothing, and return the dead letter."""
+        _notes(notes)
+        run = await self._run(conn)
+        letter = await self._get(dlq_id, tenant_id, run)
+        if letter.status != UNDER_REVIEW:
+            raise await self._reviewed(dlq_id, tenant_id, run)
+        if payload is not None:
+            await edited(self._app, letter, payload, conn)
+        return letter
+
     async def discard(
         self,
         dlq_id: int,

@@ -41,6 +41,7 @@ class SyncDeadLetters:
     groups = _waited_for(DeadLetters.groups)
     statistics = _waited_for(DeadLetters.statistics)
     reprocess = _waited_for(DeadLetters.reprocess)
+    check_reprocess = _waited_for(DeadLetters.check_reprocess)
     discard = _waited_for(DeadLetters.discard)
     plan = _waited_for(DeadLetters.plan)
     _reprocess_many = _waited_for(DeadLetters.reprocess_many)

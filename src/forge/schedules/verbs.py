@@ -79,7 +79,7 @@ async def ensure(ask: Ask, wish: Wish) -> ScheduleRecord:
     if unknown := wish.options.keys() - Options.__annotations__.keys():
         allowed = ", ".join(Options.__annotations__)
         raise InvalidValue(f"ensure has no option {min(unknown)!r}; it takes {allowed}")
-    rule = _rule(wish)
+    rule = _rule(wish, await _row_zone(ask, wish))
     tick = first = parse_moment(wish.options.get("next_run_at"), "next_run_at")
     if first is None and (rule.cron is not None or rule.jitter):
         tick = first_tick(rule, await ask(schedules.now()))
@@ -137,14 +137,24 @@ def _unknown(name: Name) -> UnknownSchedule:
     )
 
 
-def _rule(wish: Wish) -> Rule:
+async def _row_zone(ask: Ask, wish: Wish) -> str | None:
+    """Return the time zone of the row where a cron expression comes without one."""
+    if "cron" not in wish.options or "tz" in wish.options:
+        return None
+    found = await ask(schedules.find(*wish.name))
+    row = None if found is None else await ask(schedules.get(found))
+    return None if row is None else row.tz
+
+
+def _rule(wish: Wish, row_zone: str | None) -> Rule:
     """Return the rule that was asked for, or that of the type."""
     given = wish.options
     default = Rule() if wish.definition is None else wish.definition.rule
     policies = given.get("missed", default.missed), given.get("jitter", default.jitter)
     what = str(wish.name)
     if "every" in given or "cron" in given:
-        return make_rule(what, given.get("every"), given.get("cron"), given.get("tz"), *policies)
+        tz = given.get("tz") or row_zone or ("cron" in given and default.tz) or None
+        return make_rule(what, given.get("every"), given.get("cron"), tz, *policies)
     if "tz" in given:
         raise InvalidValue("tz belongs to cron; give both, or leave tz out")
     return make_rule(what, default.every, default.cron, default.tz, *policies)

@@ -88,6 +88,22 @@ async def test_each_request_that_was_carried_out_leaves_an_audit_row(
     ]
 
 
+async def test_an_operators_request_is_audited_for_the_tenant_of_the_job(
+    app: Forge, work: Work, psql: Any
+) -> None:
+    moved, gone = await waiting(app, tenant_id=7), await waiting(app, tenant_id=7)
+    await work(app)
+    await (await app.run_now(moved.id)).result(10)
+    await moved.result(10)
+    await (await app.cancel(gone.id)).result(10)
+    await (await app.delete(gone.id)).result(10)
+
+    rows = await psql.fetch("select event, tenant_id from forge_audit_events order by id")
+
+    events = ["job_run_now", "job_cancelled", "job_deleted"]
+    assert [tuple(row) for row in rows] == [(event, 7) for event in events]
+
+
 async def test_the_names_of_the_requests_cannot_be_dispatched_by_hand(app: Forge) -> None:
     with pytest.raises(LookupError, match=r"call app\.cancel"):
         await app.dispatch("forge.cancel", {})

@@ -65,6 +65,48 @@ async def test_one_whose_time_has_passed_while_disabled_is_due_at_once_and_once(
     assert (row.next_run_at == past) == (missed == "once")
 
 
+@pytest.mark.parametrize("again", ["ensure", "enable"])
+@pytest.mark.parametrize("missed", ["skip", "all"])
+@pytest.mark.parametrize("jitter", [None, "10m"])
+async def test_the_grid_of_every_survives_disabling(
+    app: Forge, psql: "Psql[Any]", again: str, missed: str, jitter: str | None
+) -> None:
+    past = datetime(2020, 1, 1, tzinfo=UTC)
+    given: dict[str, Any] = {} if jitter is None else {"jitter": jitter}
+    await app.schedules.ensure("tick", next_run_at=past, every="1h", missed=missed, **given)
+    await psql.execute(
+        "update forge_schedules set tick_at = next_run_at, "
+        "next_run_at = next_run_at + interval '7 minutes' where jitter is not null"
+    )
+    await app.schedules.disable("tick")
+
+    row = await getattr(app.schedules, again)("tick")
+
+    now = await psql.fetchval("select now()")
+    assert row.tick_at is not None
+    assert now - timedelta(hours=1) <= row.tick_at <= now
+    assert (row.tick_at - past) % timedelta(hours=1) == timedelta(0)
+
+
+async def test_a_cron_expression_without_a_zone_keeps_that_of_the_row(app: Forge) -> None:
+    await app.schedules.ensure("tick", cron="0 3 * * *", tz="Asia/Tokyo")
+
+    row = await app.schedules.ensure("tick", cron="0 4 * * *")
+
+    assert (row.cron, row.tz) == ("0 4 * * *", "Asia/Tokyo")
+    assert row.next_run_at is not None
+    assert row.next_run_at.astimezone(UTC).hour == 19
+
+
+async def test_a_cron_expression_without_a_zone_has_that_of_its_type(app: Forge) -> None:
+    @app.cron("0 3 * * *", tz="Asia/Tokyo", type="nightly")
+    async def nightly(ctx: ScheduleContext) -> None: ...
+
+    row = await app.schedules.ensure("nightly", "other", cron="0 4 * * *")
+
+    assert row.tz == "Asia/Tokyo"
+
+
 async def test_another_rule_plans_anew_and_the_same_rule_does_not(app: Forge) -> None:
     await app.schedules.ensure("tick", cron="0 0 1 1 *", tz="Europe/Paris", next_run_at=LATER)
 

@@ -16,6 +16,6 @@ with asked as materialized (
     returning job.id, job.lease, job.tenant_id, asked.status as was, job.worker_id
 ), audited as (
     insert into forge_audit_events (event, actor, tenant_id, job_id, notes)
-    select 'job_cancelled', $4, $2, id, $3 from cancelled
+    select 'job_cancelled', $4, tenant_id, id, $3 from cancelled
 )
 select * from cancelled;

@@ -11,6 +11,6 @@ with erased as (
     delete from forge_attempts where job_id = any (array(select id from erased))
 ), audited as (
     insert into forge_audit_events (event, actor, tenant_id, job_id, notes)
-    select 'job_deleted', $4, $2, id, $3 from erased
+    select 'job_deleted', $4, tenant_id, id, $3 from erased
 )
 select * from erased;

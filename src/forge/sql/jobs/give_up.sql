@@ -7,6 +7,6 @@ with given_up as (
     returning id, tenant_id
 ), audited as (
     insert into forge_audit_events (event, actor, tenant_id, job_id, notes)
-    select 'job_given_up', $4, $2, id, $3 from given_up
+    select 'job_given_up', $4, tenant_id, id, $3 from given_up
 )
 select * from given_up;

@@ -7,6 +7,6 @@ with moved as (
     returning id, tenant_id
 ), audited as (
     insert into forge_audit_events (event, actor, tenant_id, job_id, notes)
-    select case when $5 is null then 'job_run_now' else 'job_rescheduled' end, $4, $2, id, $3 from moved
+    select case when $5 is null then 'job_run_now' else 'job_rescheduled' end, $4, tenant_id, id, $3 from moved
 )
 select * from moved;

@@ -6,8 +6,14 @@ set enabled = $2,
     -- what came while it was disabled was not missed
     next_run_at = case when $2 and not enabled and missed <> 'once' and running_since is null
                        then greatest(next_run_at, now()) else next_run_at end,
-    tick_at = case when $2 and not enabled and missed <> 'once' and running_since is null
-                   then null else tick_at end,
+    -- the grid of `every` stays where it was
+    tick_at = case when not ($2 and not enabled and missed <> 'once' and running_since is null
+                             and next_run_at < now()) then tick_at
+                   when every is not null
+                   then coalesce(tick_at, next_run_at)
+                        + floor(extract(epoch from now() - coalesce(tick_at, next_run_at))
+                                / extract(epoch from every)) * every
+                   when missed = 'skip' then coalesce(tick_at, next_run_at) end,
     updated_at = now()
 where id = $1 and ($3::bigint is null or tenant_id = $3)
 returning *;

@@ -27,9 +27,14 @@ set enabled = known.enabled or $16,
                 and (known.every, known.cron, known.tz)
                     is distinct from (excluded.every, excluded.cron, excluded.tz)
         then excluded.tick_at
-        when not known.enabled and $16 and known.missed <> 'once' and known.running_since is null
-        then null
-        else known.tick_at end,
+        when not (not known.enabled and $16 and known.missed <> 'once' and known.running_since is null
+                  and known.next_run_at < now()) then known.tick_at
+        -- the grid of `every` stays where it was
+        when known.every is not null
+        then coalesce(known.tick_at, known.next_run_at)
+             + floor(extract(epoch from now() - coalesce(known.tick_at, known.next_run_at))
+                     / extract(epoch from known.every)) * known.every
+        when known.missed = 'skip' then coalesce(known.tick_at, known.next_run_at) end,
     every = case when 'rule' = any ($17) then excluded.every else known.every end,
     cron = case when 'rule' = any ($17) then excluded.cron else known.cron end,
     tz = case when 'rule' = any ($17) then excluded.tz else known.tz end,
