@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Self
 from uuid import UUID
@@ -170,6 +170,8 @@ def _written(value: Any) -> Any:
             return [_written(inner) for inner in value]
         case timedelta():
             return format_duration(value)
+        case datetime():
+            return value.isoformat()
         case UUID() | Path():
             return str(value)
     return value

@@ -1,6 +1,7 @@
 """The settings of the server: where it listens, and whom it lets in."""
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,9 @@ from pydantic import BeforeValidator, ValidationInfo, field_validator
 from forge.config_section import Section
 from forge.config_values import (
     DatabaseUrl,
+    Duration,
     Names,
+    moment,
     sha256_hex,
     signing_secret,
     size,
@@ -57,6 +60,9 @@ class TokenConfig(Section):
         int | None,
         BeforeValidator(lambda v: v if v is None else whole(-LARGEST_TENANT, LARGEST_TENANT)(v)),
     ] = None
+    expires_at: Annotated[
+        datetime | None, BeforeValidator(lambda v: v if v is None else moment(v))
+    ] = None
 
     @field_validator("name")
     @classmethod
@@ -79,10 +85,15 @@ class JwtConfig(Section):
     algorithm: Literal["HS256", "RS256"]
     secret: Secret = None
     jwks: Path | None = None
+    # Before the claims that they excuse, whose checks read them.
+    any_issuer: bool = False
     issuer: str | None = None
+    any_audience: bool = False
     audience: str | None = None
     roles_claim: str = "roles"
     tenant_claim: str = "tenant_id"
+    # Whether a token without the tenant's claim is an operator's, who sees every tenant's rows.
+    operators: bool = False
 
     @field_validator("jwks")
     @classmethod
@@ -93,6 +104,22 @@ class JwtConfig(Section):
         if algorithm == "RS256" and (jwks is None or secret is not None):
             raise InvalidValue('is needed for RS256, such as "keys.json", and no secret')
         return jwks
+
+    @field_validator("issuer", "audience")
+    @classmethod
+    def _is_named_or_excused(cls, claim: str | None, given: ValidationInfo) -> str | None:
+        name, excuse = given.field_name, f"any_{given.field_name}"
+        is_excused = given.data.get(excuse, False)
+        if is_excused and claim is not None:
+            raise InvalidValue(
+                f"has no effect together with {excuse} = true; leave one of them out"
+            )
+        if not is_excused and not claim:
+            raise InvalidValue(
+                f"is missing, so that a token which the same key signs for another service would "
+                f"be accepted; write the {name} of your tokens, or {excuse} = true"
+            )
+        return claim
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         return _hidden(super().__repr_args__())
@@ -105,6 +132,8 @@ class AuthConfig(Section):
     secret: Secret = None
     tokens: tuple[TokenConfig, ...] = ()
     jwt: JwtConfig | None = None
+    # How long the last good settings hold while forge.toml or the JWKS file cannot be read.
+    reload_grace: Duration = timedelta(minutes=1)
 
     @property
     def is_configured(self) -> bool:

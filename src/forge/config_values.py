@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, TypeVar
 from urllib.parse import unquote
 
@@ -30,6 +30,19 @@ def whole(least: int, most: int) -> Callable[[object], int]:
 def duration(value: object) -> timedelta:
     """Take a duration such as "30s"."""
     return parse_duration(value, what="value")
+
+
+def moment(value: object) -> datetime:
+    """Take a time with its offset, as TOML writes it or as text."""
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        found = None
+    if isinstance(found, datetime) and found.utcoffset() is not None:
+        return found
+    raise InvalidValue(
+        f"must be a time with its offset, such as 2027-01-31T12:00:00Z, not {value!s}"
+    )
 
 
 def none_or(word: str, read: Callable[[object], Setting]) -> Callable[[object], Setting | None]:

@@ -10,16 +10,19 @@ from forge.cli.token import hash_of
 from forge.config_server import AuthConfig
 from forge.http.auth import Authenticator
 from forge.http.problem import Problem
+from forge.http.rules import Rules
 
 TOKEN = "forge_a-token-of-the-tests"
 SECRET = "a secret of thirty-two characters or more"
-ALGORITHM = {"algorithm": "HS256", "secret": SECRET}
+# Rules that accept what `signed` makes.
+ANYBODY = {"any_issuer": True, "any_audience": True, "operators": True}
+ALGORITHM = {"algorithm": "HS256", "secret": SECRET, **ANYBODY}
 
 
 def authenticator(**auth: Any) -> Authenticator:
     """Return what knows callers by these settings of [auth]."""
-    settings = AuthConfig.model_validate(auth)
-    return Authenticator(lambda: settings)
+    rules = Rules.of(AuthConfig.model_validate(auth))
+    return Authenticator(lambda: rules)
 
 
 def static(**entry: Any) -> dict[str, Any]:

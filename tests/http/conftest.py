@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import httpx
 import jwt
@@ -24,8 +25,18 @@ from tests.http.admins import MANAGER, Admin
 __all__ = ["app", "bury", "flaky", "make_app", "work"]
 
 SECRET = "a secret of the tests, which is long enough"
+ISSUER, AUDIENCE = "https://login.test", "forge"
 AUTH = AuthConfig.model_validate(
-    {"secret": SECRET, "jwt": {"algorithm": "HS256", "secret": SECRET}}
+    {
+        "secret": SECRET,
+        "jwt": {
+            "algorithm": "HS256",
+            "secret": SECRET,
+            "issuer": ISSUER,
+            "audience": AUDIENCE,
+            "operators": True,
+        },
+    }
 )
 
 Headers = dict[str, str]
@@ -65,7 +76,8 @@ def token() -> MakeToken:
     def make(
         *roles: str, tenant: int | None = None, name: str = "ann", lifetime: float = 600
     ) -> Headers:
-        claims = {"sub": name, "roles": list(roles), "exp": time.time() + lifetime}
+        claims: dict[str, Any] = {"sub": name, "roles": list(roles), "exp": time.time() + lifetime}
+        claims |= {"iss": ISSUER, "aud": AUDIENCE}
         if tenant is not None:
             claims["tenant_id"] = tenant
         return {"Authorization": f"Bearer {jwt.encode(claims, SECRET, 'HS256')}"}

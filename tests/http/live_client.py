@@ -13,10 +13,12 @@ import httpx
 from websockets.asyncio.client import ClientConnection, connect
 
 from forge.cli import serving
-from forge.http import watch_tokens
 from forge.http.app import end_streams
+from forge.http.identity import Identity
+from forge.http.rules import Rules
+from forge.http.watch_tokens import LIFETIME, WatchTokens
 from tests.faults.kit.process import until
-from tests.http.conftest import SECRET
+from tests.http.conftest import AUTH, SECRET
 
 PATIENCE = 20
 
@@ -64,11 +66,12 @@ async def client(
         yield Client(socket)
 
 
-def watch_token(job_id: UUID, *, lifetime: float = watch_tokens.LIFETIME) -> str:
+def watch_token(job_id: UUID, *, lifetime: float = LIFETIME) -> str:
     """Make a watch token that ends so many seconds from now."""
-    return watch_tokens.make(
-        job_id, SECRET.encode(), time.time() - watch_tokens.LIFETIME + lifetime
-    )
+    rules = Rules.of(AUTH)
+    (key,) = rules.keys()
+    maker = Identity("ann", frozenset(), expires_at=time.time() + lifetime, key=key)
+    return WatchTokens(SECRET.encode, rules.keys).make(job_id, maker).text
 
 
 class Events:

@@ -109,7 +109,11 @@ async def test_a_watch_token_is_renewed_for_who_may_see_the_job(
     job = await nothing.dispatch({}, tenant_id=7)
     renew = f"/_api/jobs/{job.id}/watch_token"
 
-    for caller in (token("user", tenant=7), token("staff"), token("user")):
+    for caller in (
+        token("user", tenant=7, lifetime=7200),
+        token("staff", lifetime=7200),
+        token("user", lifetime=7200),
+    ):
         answer = await http.post(renew, headers=caller)
         assert answer.status_code == 200, answer.text
         assert answer.json()["expires_at"] > time.time() + 3500

@@ -14,17 +14,23 @@ from forge.config_server import AuthConfig
 from forge.http.auth import Authenticator
 from forge.http.live import RECHECK
 from forge.http.reread import INTERVAL
+from forge.http.rules import Rules
 from tests.faults.kit.process import wait_until
+from tests.http.bearers import ALGORITHM, SECRET
 
-SECRET = "a secret of thirty-two characters or more"
 
-
-def settings(**rules: Any) -> AuthConfig:
-    return AuthConfig.model_validate({"jwt": {"algorithm": "HS256", "secret": SECRET} | rules})
+def settings(**changed: Any) -> Rules:
+    return Rules.of(AuthConfig.model_validate({"jwt": ALGORITHM | changed}))
 
 
 @pytest.mark.parametrize(
-    "changed", [{"secret": SECRET[::-1]}, {"audience": "others"}, {"roles_claim": "groups"}]
+    "changed",
+    [
+        {"secret": SECRET[::-1]},
+        {"audience": "others", "any_audience": False},
+        {"roles_claim": "groups"},
+        {"operators": False},
+    ],
 )
 def test_a_change_of_the_secret_or_of_a_rule_ends_what_was_opened_before(
     changed: dict[str, Any],

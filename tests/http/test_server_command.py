@@ -6,11 +6,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 
+from forge import Config
 from tests.faults.kit.process import Child, wait_until
 from tests.flow.command import APPS, Project
 
@@ -190,8 +192,35 @@ def test_without_its_extra_it_says_what_to_install(project: Project) -> None:
 def test_a_token_for_programs(project: Project) -> None:
     made = project.json("token", "create", "--name", "ann", "--tenant", "7")
 
-    assert set(made) == {"token", "name", "sha256", "roles", "tenant_id"}
-    assert (made["roles"], made["tenant_id"]) == (["user"], 7)
+    assert set(made) == {"token", "name", "sha256", "roles", "tenant_id", "expires_at"}
+    assert (made["roles"], made["tenant_id"], made["expires_at"]) == (["user"], 7, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [("2099-01-31", "2099-01-31T00:00:00Z"), ("2099-01-31T12:00:00+02:00", "2099-01-31T10:00:00Z")],
+)
+def test_a_token_may_end_at_a_time(project: Project, given: str, written: str) -> None:
+    made = project.json("token", "create", "--name", "ann", "--expires", given)
+
+    assert made["expires_at"] == written
+
+
+def test_a_token_may_end_after_a_while(project: Project) -> None:
+    let_in(project, "--expires", "90d")
+
+    (token,) = Config.load(project.folder / "forge.toml", env={}).auth.tokens
+
+    assert token.expires_at is not None
+    assert timedelta(days=89) < token.expires_at - datetime.now(UTC) < timedelta(days=91)
+
+
+@pytest.mark.parametrize("given", ["soon", "2020-01-01", "0d", ""])
+def test_an_end_that_is_past_or_none_is_refused(project: Project, given: str) -> None:
+    ended = project.forge("token", "create", "--name", "ann", "--expires", given)
+
+    assert ended.returncode == 2
+    assert "--expires" in ended.stderr
 
 
 def test_a_manager_who_is_not_staff_would_be_allowed_nothing(project: Project) -> None:

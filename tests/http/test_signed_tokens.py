@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from forge.core.errors import ConfigError
 from forge.http.identity import Identity, Role
 from tests.faults.kit.process import wait_until
-from tests.http.bearers import ALGORITHM, SECRET, authenticator, refusal, signed, static
+from tests.http.bearers import ALGORITHM, ANYBODY, SECRET, authenticator, refusal, signed, static
 
 
 def test_a_signed_token_says_who_in_its_claims() -> None:
@@ -38,8 +38,16 @@ def test_the_claims_may_have_other_names() -> None:
     assert (found.roles, found.tenant_id) == ({Role.USER, Role.MANAGER}, 9)
 
 
-def test_a_token_without_a_tenant_is_an_operators() -> None:
-    assert authenticator(jwt=ALGORITHM).identify_token(signed()).tenant_id is None
+@pytest.mark.parametrize("claims", [{}, {"tenant_id": None}])
+def test_a_token_without_a_tenant_is_an_operators_only_where_the_settings_say_so(
+    claims: dict[str, Any],
+) -> None:
+    allowed = authenticator(jwt=ALGORITHM)
+    default = authenticator(jwt={**ALGORITHM, "operators": False})
+
+    assert allowed.identify_token(signed(**claims)).tenant_id is None
+    assert "operators" in refusal(default, signed(**claims)).detail
+    assert default.identify_token(signed(tenant_id=7)).tenant_id == 7
 
 
 @pytest.mark.parametrize("roles", [7, None, {"user": True}, [["user"]], [1]])
@@ -64,6 +72,29 @@ def test_a_token_that_lacks_a_claim_is_refused(claims: dict[str, Any]) -> None:
     refusal(authenticator(jwt=ALGORITHM), _forge(given))
 
 
+HUGE = "1" + "0" * 400
+
+
+@pytest.mark.parametrize("claim", ["exp", "nbf", "iat"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        *(HUGE, "1e400", "-1e400", "NaN", "Infinity", "-Infinity", "-1", str(2**63), str(2**256)),
+        *("true", "null", '"4102444800"', '"soon"', "[4102444800]", "{}", "1" * 5000),
+    ],
+)
+def test_a_time_that_is_none_is_refused(claim: str, written: str) -> None:
+    claims = {"sub": '"ann"', "exp": str(int(time.time()) + 60)} | {claim: written}
+    text = ",".join(f'"{name}":{value}' for name, value in claims.items())
+
+    refusal(authenticator(jwt=ALGORITHM), _forge_text(f"{{{text}}}"))
+
+
+@pytest.mark.parametrize("subject", ["", "a\0b", "a\nb", "\ud800", "x" * 256])
+def test_a_subject_that_cannot_be_a_name_is_refused(subject: str) -> None:
+    refusal(authenticator(jwt=ALGORITHM), _forge({"sub": subject, "exp": 4_102_444_800}))
+
+
 @pytest.mark.parametrize(("claim", "seconds"), [("exp", -30), ("nbf", 86_400)])
 def test_a_token_that_is_over_or_not_yet_good_is_refused(claim: str, seconds: int) -> None:
     refusal(authenticator(jwt=ALGORITHM), signed(**{claim: time.time() + seconds}))
@@ -72,20 +103,21 @@ def test_a_token_that_is_over_or_not_yet_good_is_refused(claim: str, seconds: in
 @pytest.mark.parametrize(
     ("wanted", "claims"),
     [
-        ({"issuer": "us"}, {"iss": "them"}),
-        ({"issuer": "us"}, {}),
-        ({"audience": "forge"}, {"aud": "shop"}),
-        ({"audience": "forge"}, {}),
+        ({"issuer": "us", "any_issuer": False}, {"iss": "them"}),
+        ({"issuer": "us", "any_issuer": False}, {}),
+        ({"audience": "forge", "any_audience": False}, {"aud": "shop"}),
+        ({"audience": "forge", "any_audience": False}, {}),
     ],
 )
 def test_another_issuers_or_audiences_token_is_refused(
-    wanted: dict[str, str], claims: dict[str, str]
+    wanted: dict[str, Any], claims: dict[str, str]
 ) -> None:
     refusal(authenticator(jwt={**ALGORITHM, **wanted}), signed(**claims))
 
 
 def test_the_right_issuer_and_audience_are_let_in() -> None:
-    known = authenticator(jwt={**ALGORITHM, "issuer": "us", "audience": "forge"})
+    named = {"algorithm": "HS256", "secret": SECRET, "issuer": "us", "audience": "forge"}
+    known = authenticator(jwt={**named, "operators": True})
 
     assert known.identify_token(signed(iss="us", aud=["forge", "shop"])).name == "ann"
 
@@ -153,7 +185,15 @@ def test_a_file_without_keys_is_named_at_the_start(tmp_path: Path, text: str) ->
     file.write_text(text)
 
     with pytest.raises(ConfigError, match=r"keys\.json"):
-        authenticator(jwt={"algorithm": "RS256", "jwks": file})
+        authenticator(jwt={"algorithm": "RS256", "jwks": file, **ANYBODY})
+
+
+@pytest.mark.parametrize("bits", [1024, 2047])
+def test_a_short_rsa_key_is_refused_at_the_start(tmp_path: Path, bits: int) -> None:
+    weak = rsa.generate_private_key(65537, bits)
+
+    with pytest.raises(ConfigError, match=f"{bits} bits, fewer than the 2048"):
+        authenticator(jwt=_jwks(tmp_path, {"one": weak}))
 
 
 def test_a_signed_token_is_good_until_its_end() -> None:
@@ -171,7 +211,7 @@ def _jwks(folder: Path, keys: dict[str, rsa.RSAPrivateKey]) -> dict[str, Any]:
     written = folder / "written"
     written.write_text(json.dumps({"keys": entries}))
     os.replace(written, folder / "keys.json")
-    return {"algorithm": "RS256", "jwks": folder / "keys.json"}
+    return {"algorithm": "RS256", "jwks": folder / "keys.json", **ANYBODY}
 
 
 def _by(key: rsa.RSAPrivateKey, kid: str | None) -> str:
@@ -186,10 +226,14 @@ def _forge(
     **header: str,
 ) -> str:
     """Write a token by hand, as no library would."""
-    parts = [
-        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=")
-        for part in ({"typ": "JWT", "alg": algorithm, **header}, claims)
-    ]
+    return _forge_text(json.dumps(claims), algorithm, secret, **header)
+
+
+def _forge_text(
+    claims: str, algorithm: str = "HS256", secret: bytes = SECRET.encode(), **header: str
+) -> str:
+    head = json.dumps({"typ": "JWT", "alg": algorithm, **header})
+    parts = [base64.urlsafe_b64encode(part.encode()).rstrip(b"=") for part in (head, claims)]
     message = b".".join(parts)
     hashed_by = {"HS256": "sha256", "HS384": "sha384", "HS512": "sha512"}.get(algorithm)
     signature = hmac.digest(secret, message, hashed_by) if hashed_by else b""

@@ -32,8 +32,9 @@ from forge.http.known_query import KnownQuery
 from forge.http.limits import Limits
 from forge.http.measured import Measured
 from forge.http.refusals import install_refusals
+from forge.http.rules import following
 from forge.http.slashes import LastSlash
-from forge.http.watch_tokens import new_secret
+from forge.http.watch_tokens import WatchTokens, new_secret
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -76,9 +77,15 @@ def create_app(app: "Forge", *, authenticator: Authenticator | None = None) -> F
     )
     settings = app.config
     api.state.forge = app
-    api.state.authenticator = authenticator or Authenticator.of(settings)
+    api.state.rules = rules = following(settings)
+    api.state.authenticator = authenticator = authenticator or Authenticator(rules)
     # Without a configured secret watch tokens hold for this process's life.
-    api.state.watch_secret = (settings.auth.secret or new_secret()).encode()
+    own_secret = new_secret()
+    api.state.watch_tokens = WatchTokens(
+        lambda: (rules().auth.secret or own_secret).encode(),
+        # An authenticator of another kind has no keys to bind them to.
+        authenticator.keys if isinstance(authenticator, Authenticator) else None,
+    )
     for router in ROUTERS:
         api.include_router(router)
     install_refusals(api)

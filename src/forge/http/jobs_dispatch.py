@@ -1,6 +1,5 @@
 """Dispatch over HTTP: one job, or many that are made together or not at all."""
 
-import time
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -13,7 +12,6 @@ from forge.core.errors import Fault, InvalidPayload
 from forge.core.key import is_keyed
 from forge.core.lifecycle import Status
 from forge.core.wish import Options, TypeDefaults, Wish, make_wish
-from forge.http import watch_tokens
 from forge.http.access import Caller, User
 from forge.http.described import problems
 from forge.http.gathering import Gatherer
@@ -64,7 +62,7 @@ async def dispatch_job(
         job_id=made.id,
         status=Status.PENDING if made.is_new else await _status(caller, made.id),
         deduplicated=not made.is_new,
-        watch_token=watch_tokens.make(made.id, request.app.state.watch_secret, time.time()),
+        watch_token=request.app.state.watch_tokens.make(made.id, caller.identity).text,
     )
 
 

@@ -15,6 +15,12 @@ from forge.http.reread import Reread
 
 # Clocks differ a little.
 LEEWAY = 2
+# The end of the year 9999: no clock reads more, and no float is too small for it.
+LATEST = 253_402_300_799
+TIMES = ("exp", "nbf", "iat")
+LONGEST_SUBJECT = 255
+# A shorter one can be factored.
+SHORTEST_RSA_KEY = 2048
 ONLY_KEY = ""
 
 
@@ -30,15 +36,18 @@ class Key(NamedTuple):
 
 
 class JsonWebTokens:
-    """Reads the tokens that somebody else issues."""
+    """Reads tokens that another service issues."""
 
-    def __init__(self, config: JwtConfig) -> None:
+    def __init__(self, config: JwtConfig, grace: float) -> None:
         self._config = config
         self._jwks: Reread[dict[str, Key]] | None = None
         if config.jwks is None:
             self._secret = Key(config.secret, self._mark(config.secret))
         else:
-            self._jwks = Reread(config.jwks, self._read, first=self._read(config.jwks))
+            first = self._read(config.jwks)
+            if not first:
+                raise ConfigError(f"{config.jwks}: has no RSA key to verify with; add one")
+            self._jwks = Reread(config.jwks, self._read, first, grace)
 
     def bearer(self, token: str) -> Identity:
         """Return who bears this token, or raise NotGood."""
@@ -57,14 +66,19 @@ class JsonWebTokens:
             )
         except jwt.PyJWTError as error:
             raise NotGood(f"the token is refused ({_reason(error)})") from error
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
             raise NotGood("the token cannot be read") from error
         return self._identity(claims, key.mark)
 
-    def knows(self, mark: str) -> bool:
-        """Whether the key by which somebody came in is still one of ours, under the same rules."""
+    def marks(self) -> frozenset[str]:
+        """Return the marks of the keys in use: under other rules a key has another mark."""
         keys = [self._secret] if self._jwks is None else self._jwks.value().values()
-        return any(mark == key.mark for key in keys)
+        return frozenset(key.mark for key in keys)
+
+    def require_current(self) -> None:
+        """Raise Outdated when the keys have been unreadable for too long."""
+        if self._jwks is not None:
+            self._jwks.value()
 
     def _key(self, key_id: str) -> Key:
         if self._jwks is None:
@@ -85,16 +99,28 @@ class JsonWebTokens:
         return f"jwt:{sha256(known.encode()).hexdigest()}"
 
     def _identity(self, claims: Mapping[str, Any], mark: str) -> Identity:
-        tenant = claims.get(self._config.tenant_claim)
-        if tenant is not None and (type(tenant) is not int or abs(tenant) > LARGEST_TENANT):
-            raise NotGood(f"the token's {self._config.tenant_claim} is not a whole number")
+        for name in TIMES:
+            _check_time(claims, name)
         return Identity(
-            name=claims["sub"],
+            name=_subject(claims["sub"]),
             roles=_roles(claims.get(self._config.roles_claim)),
-            tenant_id=tenant,
+            tenant_id=self._tenant(claims.get(self._config.tenant_claim)),
             expires_at=float(claims["exp"]) + LEEWAY,
             key=mark,
         )
+
+    def _tenant(self, claim: object) -> int | None:
+        name = self._config.tenant_claim
+        if claim is None and not self._config.operators:
+            raise NotGood(
+                f"the token has no {name}, which would make its bearer an operator; [auth.jwt] "
+                "operators allows that"
+            )
+        if claim is None:
+            return None
+        if type(claim) is not int or abs(claim) > LARGEST_TENANT:
+            raise NotGood(f"the token's {name} is not a whole number")
+        return claim
 
 
 def read_keys(path: Path) -> dict[str, Any]:
@@ -111,11 +137,27 @@ def read_keys(path: Path) -> dict[str, Any]:
             f"{path}: is not a JWKS file ({type(error).__name__}: {error}); [auth.jwt] jwks needs "
             'one such as {"keys": [{"kty": "RSA", "kid": …, "n": …, "e": …}]}'
         ) from error
-    if not keys:
-        raise ConfigError(f"{path}: has no RSA key to verify with; add one")
+    for key_id, key in keys.items():
+        if key.key_size < SHORTEST_RSA_KEY:
+            raise ConfigError(
+                f"{path}: the RSA key {key_id!r} has {key.key_size} bits, fewer than the "
+                f"{SHORTEST_RSA_KEY} that are safe; replace it with a longer one"
+            )
     if len(keys) == 1:
         keys[ONLY_KEY] = next(iter(keys.values()))
     return keys
+
+
+def _check_time(claims: Mapping[str, Any], name: str) -> None:
+    time = claims.get(name, 0)
+    if type(time) not in (int, float) or not 0 <= time <= LATEST:  # nan is not in it either
+        raise NotGood(f"the token's {name} is not a time in seconds since 1970")
+
+
+def _subject(claim: str) -> str:
+    if not 0 < len(claim) <= LONGEST_SUBJECT or not claim.isprintable():
+        raise NotGood(f"the token's sub is not 1 to {LONGEST_SUBJECT} printable characters")
+    return claim
 
 
 def _roles(claim: object) -> frozenset[Role]:

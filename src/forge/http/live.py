@@ -1,7 +1,6 @@
 """Following jobs over HTTP: one hub for all sockets and streams of an app, and who may see what."""
 
 import asyncio
-import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,6 @@ from uuid import UUID
 
 from starlette.requests import HTTPConnection
 
-from forge.http import watch_tokens
 from forge.http.access import Need
 from forge.http.identity import Identity
 from forge.http.live_view import LiveJob
@@ -20,6 +18,7 @@ from forge.store.database import Database
 
 if TYPE_CHECKING:
     from forge.http.auth import Authenticator
+    from forge.http.watch_tokens import WatchTokens
 
 # Who lost the right to see something sees it this much longer, at most.
 RECHECK = 2.0
@@ -56,12 +55,14 @@ class ByIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ByWatchToken:
-    """The right of whoever was given a watch token: to that one job, for an hour."""
+    """The right of a watch token's bearer: to that one job, for an hour at most."""
 
-    expires_at: float
+    token: str
+    job_id: UUID
+    watch_tokens: "WatchTokens"
 
     def holds(self) -> bool:
-        return time.time() < self.expires_at
+        return self.watch_tokens.is_good(self.token, self.job_id)
 
     def covers(self, job: LiveJob) -> bool:
         return True
@@ -84,16 +85,15 @@ def right_of_token(connection: HTTPConnection, token: str) -> ByIdentity:
 
 def right_of_watch_token(connection: HTTPConnection, token: str, job_id: UUID) -> ByWatchToken:
     """Return the right to follow the one job that a watch token is for, or raise a 401."""
-    secret: bytes = connection.app.state.watch_secret
-    expires_at = watch_tokens.check(token, job_id, secret, time.time())
-    if expires_at is None:
+    right = ByWatchToken(token, job_id, connection.app.state.watch_tokens)
+    if not right.holds():
         raise Problem(
             "unauthenticated",
-            "the watch token is over, or not for this job; ask for a new one with "
+            "the watch token has ended, or is not for this job; ask for a new one with "
             "`POST /_api/jobs/{id}/watch_token`",
             headers={"WWW-Authenticate": "Bearer"},
         )
-    return ByWatchToken(expires_at)
+    return right
 
 
 async def until_one_ends(*parts: Coroutine[Any, Any, None]) -> None:

@@ -24,6 +24,7 @@ from forge.core.errors import (
     UnknownSchedule,
 )
 from forge.http.problem import KINDS, MOST_FAULTS, Fault, Problem, invalid
+from forge.http.reread import Outdated
 
 RETRY = {"Retry-After": "1"}
 # The first code of each status that a framework raises by itself.
@@ -63,6 +64,12 @@ def as_problem(error: BaseException) -> Problem:
         case DatabaseUnavailable():
             log.warning("%s", error)
             return Problem("unavailable", "the database does not answer; try again", headers=RETRY)
+        case Outdated():  # logged where it was found, and not at each request
+            detail = (
+                "the server cannot read its authentication settings, and refuses every token that "
+                "depends on them; its log says which file to correct"
+            )
+            return Problem("unavailable", detail, headers={"Retry-After": "10"})
         case SchemaMissing():
             log.error("%s", error)
             detail = "the database lacks Forge's tables, or has old ones; run `forge migrate`"

@@ -100,7 +100,7 @@ class DispatchOut(BaseModel):
         description="Where it stands; null if a job that was deduplicated has been pruned since."
     )
     deduplicated: bool = Field(description="Whether an earlier dispatch had the same key.")
-    watch_token: str = Field(description="Lets its bearer follow this one job for an hour.")
+    watch_token: str = Field(description="Lets its bearer follow this one job for an hour at most.")
 
 
 class DispatchManyOut(BaseModel):

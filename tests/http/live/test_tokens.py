@@ -6,6 +6,7 @@ from uuid import UUID
 from forge.cli.token import hash_of
 from forge.config_server import AuthConfig
 from forge.http.auth import Authenticator
+from forge.http.rules import Rules
 from tests.http.conftest import MakeToken
 from tests.http.live.conftest import PassTime, change
 from tests.http.live_client import client, watch_token
@@ -16,12 +17,12 @@ async def test_a_token_that_is_withdrawn_ends_the_conversation(
 ) -> None:
     token = "a token that will be withdrawn"
     known = {"name": "ann", "sha256": hash_of(token), "roles": ["user"]}
-    settings = [AuthConfig.model_validate({"tokens": [known]})]
-    api.state.authenticator = Authenticator(lambda: settings[0])
+    rules = [Rules.of(AuthConfig.model_validate({"tokens": [known]}))]
+    api.state.authenticator = Authenticator(lambda: rules[0])
     async with client(address, {"Authorization": f"Bearer {token}"}) as live:
         await live.subscribe(job_id)
         await live.job()
-        settings[0] = AuthConfig()
+        rules[0] = Rules.of(AuthConfig())
 
         assert await live.closed() == 4401
 

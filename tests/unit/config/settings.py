@@ -55,6 +55,7 @@ allowed_origins = ["https://shop.example"]
 
 [auth]
 secret = "a secret that has more than 32 characters"
+reload_grace = "30s"
 
 [auth.jwt]
 algorithm = "HS256"

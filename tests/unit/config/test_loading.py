@@ -52,7 +52,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
             "max_body": None,
             "allowed_origins": [],
         },
-        "auth": {"secret": None, "tokens": [], "jwt": None},
+        "auth": {"secret": None, "tokens": [], "jwt": None, "reload_grace": "1m"},
         "transport": {"kind": "postgres", "sqs": None},
     }
 

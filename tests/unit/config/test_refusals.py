@@ -9,6 +9,9 @@ from forge.config import Config
 from forge.core.errors import ForgeError
 from tests.unit.config.settings import problem_with, problems
 
+HS256 = f"[auth.jwt]\nalgorithm = 'HS256'\nsecret = '{'x' * 32}'"
+ANYBODY = "any_issuer = true\nany_audience = true"
+
 
 def test_an_unknown_key_is_refused_with_the_nearest_one(file: Path) -> None:
     file.write_text("[worker]\nmax_concurent = 5")
@@ -157,12 +160,30 @@ def test_a_file_that_cannot_be_read_is_told(file: Path) -> None:
             "[[auth.tokens]] number 1 roles is missing",
         ),
         (
-            f"[auth.jwt]\nalgorithm = 'HS256'\nsecret = '{'x' * 32}'\nisuer = 'me'",
+            f"{HS256}\nissuer = 'us'\naudience = 'we'\nisuer = 'me'",
             "[auth.jwt] isuer is not a setting; did you mean issuer?",
         ),
-        ("[auth.jwt]\nalgorithm = 'none'", "[auth.jwt] algorithm must be 'HS256' or 'RS256'"),
-        ("[auth.jwt]\nalgorithm = 'HS256'", "[auth.jwt] jwks is for RS256; HS256 needs a secret"),
-        ("[auth.jwt]\nalgorithm = 'RS256'", "[auth.jwt] jwks is needed for RS256"),
+        (
+            f"[auth.jwt]\nalgorithm = 'none'\n{ANYBODY}",
+            "[auth.jwt] algorithm must be 'HS256' or 'RS256'",
+        ),
+        (
+            f"[auth.jwt]\nalgorithm = 'HS256'\n{ANYBODY}",
+            "[auth.jwt] jwks is for RS256; HS256 needs a secret",
+        ),
+        (
+            f"[auth.jwt]\nalgorithm = 'RS256'\n{ANYBODY}",
+            "[auth.jwt] jwks is needed for RS256",
+        ),
+        (f"{HS256}\naudience = 'we'", "[auth.jwt] issuer is missing, so that a token"),
+        (f"{HS256}\naudience = 'we'\nissuer = ''", "[auth.jwt] issuer is missing, so that"),
+        (f"{HS256}\nissuer = 'us'", "[auth.jwt] audience is missing, so that a token"),
+        (f"{HS256}\n{ANYBODY}\nissuer = 'us'", "[auth.jwt] issuer has no effect together with"),
+        (
+            f"[[auth.tokens]]\nname = 'a'\nsha256 = '{'0' * 64}'\nroles = ['user']\n"
+            "expires_at = 2027-01-31T12:00:00",
+            "[[auth.tokens]] number 1 expires_at must be a time with its offset",
+        ),
     ],
 )
 def test_faults_in_authentication_are_named(file: Path, text: str, problem: str) -> None:

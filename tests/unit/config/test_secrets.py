@@ -47,7 +47,7 @@ def test_secrets_are_never_shown(file: Path) -> None:
 
 
 def test_the_secrets_can_come_from_variables(file: Path) -> None:
-    file.write_text("[auth.jwt]\nalgorithm = 'HS256'")
+    file.write_text("[auth.jwt]\nalgorithm = 'HS256'\nissuer = 'us'\naudience = 'forge'")
 
     auth = Config.load(
         file, env={"FORGE_AUTH_SECRET": "a" * 32, "FORGE_AUTH_JWT_SECRET": "b" * 32}
