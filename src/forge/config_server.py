@@ -39,6 +39,18 @@ class ServerConfig(Section):
     max_body: Annotated[int | None, BeforeValidator(lambda v: v if v is None else size(v))] = None
     # Other sites whose pages may open a WebSocket; the server's own always may.
     allowed_origins: Names = ()
+    # How long a client may take to send its headers, to send its body, to send another request and
+    # to read an answer. Bodies and answers of more than 16 KB a second have longer.
+    header_timeout: Duration = timedelta(seconds=10)
+    body_timeout: Duration = timedelta(seconds=30)
+    # Longer than load balancers keep a connection without traffic, so that they close first.
+    idle_timeout: Duration = timedelta(seconds=75)
+    send_timeout: Duration = timedelta(seconds=60)
+    max_header_bytes: Annotated[int, BeforeValidator(size)] = 65_536
+    # None is what the limit of open files allows.
+    max_connections: Annotated[
+        int | None, BeforeValidator(lambda v: v if v is None else whole(1, 1_000_000)(v))
+    ] = None
 
     def body_limit(self, max_input: int) -> int:
         """Return how many bytes the body of a request may have."""

@@ -9,12 +9,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from math import ceil
 from typing import TYPE_CHECKING
 
 import click
 
 from forge.cli.offspring import obey
+from forge.config_server import ServerConfig
 from forge.core.errors import ConfigError, ForgeError
+from forge.core.event import Events
 
 if TYPE_CHECKING:
     import uvicorn
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
 NEEDED = ("fastapi", "uvicorn", "httptools", "websockets", "jwt")
 # How long requests may take to end after the first signal.
 GRACE = 10
-# Longer than load balancers keep a connection without traffic, so that they close first.
-KEEP_ALIVE = 75
+# Between sweeps over the connections, in uvicorn's ticks of 0.1 s.
+SWEEP = 5
 _WATCH_TOKEN = re.compile(r"([?&]watch_token=)[^&]*")
 # After so many seconds without reading a client counts as gone.
 STALLED = 40
@@ -70,11 +73,19 @@ async def serve(
 ) -> None:
     """Serve an app's HTTP API until told to stop."""
     from forge.http.app import create_app, end_streams
+    from forge.telemetry.logs import log_events
 
     # The embedded PostgreSQL starts now; a configured one is reached when it is first needed.
     await (await app.session()).database()
     api = create_app(app)
-    server = make_server(api, access_log=access_log, at_end=partial(end_streams, api))
+    log_events(app.events)
+    server = make_server(
+        api,
+        settings=app.config.server,
+        events=app.events,
+        access_log=access_log,
+        at_end=partial(end_streams, api),
+    )
 
     def stop() -> None:
         server.force_exit = server.should_exit
@@ -88,13 +99,19 @@ async def serve(
 def make_server(
     api: "ASGIApp",
     *,
+    settings: ServerConfig | None = None,
+    events: Events | None = None,
     access_log: bool = False,
     at_end: Callable[[], Awaitable[None]] | None = None,
 ) -> "uvicorn.Server":
     """Return the server of an ASGI app, for a socket that listens already."""
     import uvicorn
 
+    from forge.http.connections import ConnectionLimits, Guard
+    from forge.http.guarded_protocols import GuardedHttp, GuardedWebSocket
     from forge.http.live_messages import LARGEST
+
+    guard = Guard(ConnectionLimits.of(settings or ServerConfig()), events or Events())
 
     class Server(uvicorn.Server):
         """The signals are ours: a server that ends in good order ends with exit code 0."""
@@ -102,6 +119,11 @@ def make_server(
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
             yield
+
+        async def on_tick(self, counter: int) -> bool:
+            if counter % SWEEP == 0:
+                guard.sweep(self.server_state.connections)
+            return await super().on_tick(counter)
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             if at_end is not None:
@@ -111,16 +133,16 @@ def make_server(
     _set_up_access_log()
     config = uvicorn.Config(
         api,
-        http="httptools",
+        http=partial(GuardedHttp, guard),  # type: ignore[arg-type]
         # No task per socket and no compressor in it: thousands of them stay small.
-        ws="websockets-sansio",
+        ws=partial(GuardedWebSocket, guard),  # type: ignore[arg-type]
         ws_per_message_deflate=False,
         ws_max_size=LARGEST,
         lifespan="on",
         log_config=None,
         access_log=access_log,
         server_header=False,
-        timeout_keep_alive=KEEP_ALIVE,
+        timeout_keep_alive=ceil(guard.limits.idle_timeout),
         timeout_graceful_shutdown=GRACE,
     )
     return Server(config)

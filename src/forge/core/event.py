@@ -70,6 +70,14 @@ class PayloadDoubted(NamedTuple):
     message: str
 
 
+class ClientDropped(NamedTuple):
+    """The server closed connections for this reason; `client` is the address of one of them."""
+
+    reason: str
+    client: str | None
+    connections: int
+
+
 class ExternalCall(NamedTuple):
     """A call to another service has ended; `target` is what it was about, such as a bucket."""
 
@@ -85,6 +93,7 @@ Event = (
     | AttemptLost
     | AttemptStopped
     | AttemptRefused
+    | ClientDropped
     | ExternalCall
     | JobsRescued
     | PayloadDoubted

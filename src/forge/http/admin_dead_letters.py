@@ -33,11 +33,12 @@ from forge.http.admin_shapes import (
     Tenant,
 )
 from forge.http.described import problems
+from forge.http.json_route import AdmitFirst
 from forge.http.off_loop import HEAVY, off_loop
 from forge.http.problem import faults_at, invalid
 from forge.http.shapes import Name
 
-router = APIRouter(tags=["admin"])
+router = APIRouter(tags=["admin"], route_class=AdmitFirst)
 DlqId = Annotated[Number, Path()]
 
 

@@ -12,13 +12,14 @@ from forge.core.wish import Options
 from forge.http.access import Caller, Manager, User
 from forge.http.described import problems
 from forge.http.jobs_read import row_of
+from forge.http.json_route import AdmitFirst
 from forge.http.problem import Problem
 from forge.http.shapes import RequestIn, RequestOut
 from forge.job_type import JobType
 from forge.requests import CANCEL, DELETE, REQUESTS, RUN_NOW
 from forge.store import audit
 
-router = APIRouter(tags=["jobs"])
+router = APIRouter(tags=["jobs"], route_class=AdmitFirst)
 REFUSED = problems("not_found", "conflict")
 
 

@@ -39,6 +39,24 @@ class JsonRoute(APIRoute):
         return handle
 
 
+class AdmitFirst(APIRoute):
+    """Refuses callers without the role before their body is read, which FastAPI reads first."""
+
+    def get_route_handler(self) -> Handle:
+        handle = super().get_route_handler()
+        admits = [need.call for need in self.dependant.dependencies if hasattr(need.call, "need")]
+        if self.body_field is None or not admits:
+            return handle
+        (admit,) = admits
+        assert admit is not None
+
+        async def handle_admitted(request: Request) -> Response:
+            await admit(request)
+            return await handle(request)
+
+        return handle_admitted
+
+
 class ExpressLane:
     """Takes requests to JSON routes past the framework's routing, whose calls add up.
 

@@ -10,6 +10,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from forge.core.errors import ForgeError, UnknownJob
 from forge.http.auth import refuse
+from forge.http.connections import INTRODUCED
 from forge.http.live import (
     RECHECK,
     STALL,
@@ -66,6 +67,8 @@ class Conversation:
         self._unsent: dict[UUID, str] = {}
         self._news = asyncio.Event()
         self._ending: Ending | None = None
+        if right is not None:
+            self._mark_introduced()
 
     async def hold(self) -> None:
         """Talk until either side ends it."""
@@ -116,6 +119,11 @@ class Conversation:
         except Problem:
             self._ending = UNAUTHENTICATED
             raise
+        self._mark_introduced()
+
+    def _mark_introduced(self) -> None:
+        """Show the server that this socket is in use, and not to be closed to make room."""
+        self._websocket.scope.setdefault("state", {})[INTRODUCED] = True
 
     def _follow(self, said: Subscribe) -> None:
         right = None
@@ -130,6 +138,7 @@ class Conversation:
                 "another socket",
             )
         self._followed[said.job_id] = right
+        self._mark_introduced()
         self._hub.watch(said.job_id, self._tell)
 
     def _leave(self, job_id: UUID) -> None:

@@ -30,13 +30,17 @@ KINDS: Mapping[str, Kind] = {
     "not_found": Kind(404, "Not found", "There is no such thing, or it is another tenant's."),
     "unknown_job_type": Kind(404, "Unknown job type", "Nobody registered a type of this name."),
     "method_not_allowed": Kind(405, "Method not allowed", "The path exists, for other methods."),
+    "request_timeout": Kind(408, "Request timeout", "The client took too long to send it."),
     "conflict": Kind(409, "Conflict", "The thing's present status does not allow this."),
     "too_large": Kind(413, "Too large", "The body is larger than the server takes."),
     "unsupported_media_type": Kind(415, "Not JSON", "Send `Content-Type: application/json`."),
     "invalid": Kind(422, "Invalid", "A value is refused; `errors` has the path of each fault."),
+    "headers_too_large": Kind(431, "Headers too large", "The headers exceed `max_header_bytes`."),
     "too_many": Kind(429, "Too many", "A limit is reached; try again after `Retry-After` seconds."),
     "internal": Kind(500, "Internal error", "A fault of the server; its log says more."),
-    "unavailable": Kind(503, "Unavailable", "The database is away; try again after `Retry-After`."),
+    "unavailable": Kind(
+        503, "Unavailable", "The server or its database cannot serve this now; see `Retry-After`."
+    ),
     "timed_out": Kind(504, "Timed out", "What was called took too long; a mutation wrote nothing."),
 }
 

@@ -13,6 +13,7 @@ from forge.core.schedule_record import ScheduleRecord
 from forge.core.shown import shown_schedule
 from forge.http.access import Caller, Manager, Staff
 from forge.http.described import problems
+from forge.http.json_route import AdmitFirst
 from forge.http.paging import read_cursor, write_cursor
 from forge.http.problem import Problem
 from forge.http.schedule_shapes import ScheduleDetail, ScheduleOut, SchedulePage
@@ -21,7 +22,7 @@ from forge.store import audit, schedules
 from forge.store.statement import Statement
 
 Move = Callable[[UUID, int | None], Statement[ScheduleRecord | None]]
-router = APIRouter(tags=["schedules"])
+router = APIRouter(tags=["schedules"], route_class=AdmitFirst)
 FORETOLD = 5
 
 

@@ -10,6 +10,7 @@ from forge.core.event import (
     AttemptLost,
     AttemptRefused,
     AttemptStopped,
+    ClientDropped,
     Event,
     Events,
     JobsRescued,
@@ -66,6 +67,11 @@ def log_event(event: Event) -> None:
         case JobsRescued(job_ids, workers):
             dead = ", ".join(map(str, workers))
             logger.warning("took back %d jobs of dead workers (%s)", len(job_ids), dead)
+        case ClientDropped(reason, client, connections):
+            what = f"closed {connections} connection{'' if connections == 1 else 's'}"
+            where = "" if client is None else f" (the last from {client})"
+            fields = {"client": client, "connections": connections, "reason": reason}
+            logger.warning("%s%s: %s", what, where, reason, extra=fields)
         case WorkerNotice(level, message, detail):
             shown = "".join(f"; {k}: {redact_text(str(v))}" for k, v in detail.items())
             logger.log(_LEVELS.get(level, logging.WARNING), "%s%s", message, shown)

@@ -52,6 +52,12 @@ port = 0
 database_url = "postgresql://forge_api:hush@localhost/shop"
 max_body = "2MB"
 allowed_origins = ["https://shop.example"]
+header_timeout = "5s"
+body_timeout = "20s"
+idle_timeout = "65s"
+send_timeout = "30s"
+max_header_bytes = "32KB"
+max_connections = 500
 
 [auth]
 secret = "a secret that has more than 32 characters"
