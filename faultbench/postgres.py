@@ -46,9 +46,13 @@ class Postgres:
         self.host = host
         self.port = free_port()
         self.settings = {**SETTINGS, **(settings or {})}
+        # Runs the server somewhere else, such as in a network namespace.
+        self.prefix: tuple[str, ...] = ()
         self.process: Process | None = None
 
     def url(self, database: str = DATABASE, user: str = USER) -> str:
+        if self.host.startswith("/"):
+            return f"postgresql://{user}@/{database}?host={self.host}&port={self.port}"
         return f"postgresql://{user}@{self.host}:{self.port}/{database}"
 
     def run(self, program: str, *args: str | Path) -> str:
@@ -106,9 +110,9 @@ class Postgres:
 
     async def start(self, timeout: float = 60, *, wait: bool = True) -> None:
         self.process = Process(
-            [self.binaries / "postgres", "-D", self.data],
+            [*self.prefix, self.binaries / "postgres", "-D", self.data],
             self.folder / "log",
-            account=account(),
+            account=None if self.prefix else account(),
             cwd=Path("/"),
         )
         if wait:

@@ -151,13 +151,15 @@ class Link:
             asyncio.create_task(self._forward(reader, self._server, to_server=True)),
             asyncio.create_task(self._forward(answers, self._client, to_server=False)),
         ]
-        _, others = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        # A silent connection stays open: its end is not told to the other side.
-        while self.is_silent and not self.is_reset:  # noqa: ASYNC110
-            await asyncio.sleep(0.1)
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            # A silent connection stays open: its end is not told to the other side.
+            while self.is_silent and not self.is_reset:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
 
     async def _forward(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, to_server: bool

@@ -72,6 +72,10 @@ class Stage:
         await server.start()
         return server
 
+    def adopt(self, server: Postgres) -> None:
+        """End this server with the run."""
+        self._servers.append(server)
+
     async def standby(self, primary: Postgres, **settings: str) -> Postgres:
         """A running streaming standby of a server."""
         folder = self.folder / f"postgres-{len(self._servers)}"

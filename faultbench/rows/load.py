@@ -143,9 +143,9 @@ async def flood(stage: Stage) -> None:
     waits: dict[str, list[float]] = {"b": [], "default": []}
     for _ in range(40):
         for queue in ("b", "default"):
+            asked = time.monotonic()
             mark = await client.dispatch("work", options=f", tenant_id => 2, queue => '{queue}'")
             if queue == "b":
-                asked = time.monotonic()
                 (event,) = await stage.until_started(mark, timeout=30)
                 waits[queue].append(max(0.0, event.monotonic - asked))
     worst = sorted(waits["b"])[-1]
@@ -179,8 +179,8 @@ async def many_types(stage: Stage) -> None:
             await asyncio.sleep(5)
             waits = []
             for _ in range(5):
-                mark = await client.dispatch(f"type_{types - 1}")
                 asked = time.monotonic()
+                mark = await client.dispatch(f"type_{types - 1}")
                 (event,) = await stage.until_started(mark, timeout=90)
                 waits.append(max(0.0, event.monotonic - asked))
         finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 
 from faultbench.client import Client
 from faultbench.outcome import RECOVERY
@@ -10,8 +11,11 @@ from faultbench.proxy import Mode
 from faultbench.registry import fault
 from faultbench.rows.database import check_effects, no_attempt_was_used_up
 from faultbench.rows.failover import fail_over, replicated
-from faultbench.stage import Stage
+from faultbench.rows.namespaces import TwoNamespaces
+from faultbench.stage import Stage, Worker
 from forge import Config, DatabaseUnavailable, Forge
+
+Act = Callable[[], Awaitable[None]]
 
 
 @fault(
@@ -172,12 +176,39 @@ async def _never_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
     55,
     "a worker is cut off in silence for longer than dead_after",
     "its attempts stop before another may start: no overlap; a restart stops no handler",
+    runs=2,
 )
 async def partition(stage: Stage) -> None:
+    if stage.run == 2:
+        await _in_namespaces(stage)
+        return
     server = await stage.server()
     client = stage.client_of(server.url())
     proxy = await stage.proxy(client.url)
-    cut_off = await stage.worker(client, url=proxy.url)
+    worker = await stage.worker(client, url=proxy.url)
+
+    async def cut() -> None:
+        await proxy.set_mode(Mode.DROP)
+
+    async def heal() -> None:
+        await proxy.set_mode(Mode.PASS)
+        proxy.reset()
+
+    await _cut_off(stage, client, worker, cut, heal)
+    await _restart_stops_nothing(stage, client, server)
+
+
+async def _in_namespaces(stage: Stage) -> None:
+    """The same with the kernel's own network instead of a proxy."""
+    network = await TwoNamespaces.open(stage)
+    client = stage.client_of(network.server.url())
+    worker = await stage.worker(client, url=network.url, prefix=network.worker_prefix)
+    await _cut_off(stage, client, worker, network.cut, network.heal)
+    stage.note("run 2: network namespaces, the worker's packets go into a black hole")
+
+
+async def _cut_off(stage: Stage, client: Client, worker: Worker, cut: Act, heal: Act) -> None:
+    """Let the network swallow all that a worker sends, until its jobs run elsewhere."""
     marks = [
         *(await client.dispatch_many(3, "work", seconds=40)),
         *(await client.dispatch_many(2, "work_in_thread", seconds=40)),
@@ -186,17 +217,15 @@ async def partition(stage: Stage) -> None:
     await stage.until_started(*marks)
     heir = await stage.worker(client)
 
-    cut = time.monotonic()
-    await proxy.set_mode(Mode.DROP)
+    began = time.monotonic()
+    await cut()
     again = await stage.until_started(*marks, lease=2, timeout=60)
-    stage.recovered(max(event.monotonic for event in again) - cut)
+    stage.recovered(max(event.monotonic for event in again) - began)
     await asyncio.sleep(5)
-    await proxy.set_mode(Mode.PASS)
-    proxy.reset()
+    await heal()
     found = await stage.judge(client, timeout=120)
     stage.note(f"cut off: {found.overlap:.2f} s of overlap")
-    stage.require(cut_off.is_alive and heir.is_alive, "a worker ended")
-    await _restart_stops_nothing(stage, client, server)
+    stage.require(worker.is_alive and heir.is_alive, "a worker ended")
 
 
 async def _restart_stops_nothing(stage: Stage, client: Client, server: Postgres) -> None:
