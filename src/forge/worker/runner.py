@@ -38,6 +38,7 @@ from forge.worker.acker import Acker
 from forge.worker.attempt import Attempt, Stop
 from forge.worker.children import Children
 from forge.worker.context import JobContext
+from forge.worker.forks import leave_if_copied
 from forge.worker.insist import insist
 from forge.worker.live_attempts import LiveAttempts
 from forge.worker.notes import Notes
@@ -180,6 +181,7 @@ class Runner:
                 outcome = self._failed(attempt, error)
             except Exception as fault:  # of the error itself, a Snooze that knows no delay for one
                 outcome = Raised(self._app.classifier.failure(fault))
+        leave_if_copied()
         if isinstance(outcome, Raised) and outcome.failure.is_loss_if_read_only:
             outcome = await self._blamed(outcome.failure)
         self._end(attempt, outcome)

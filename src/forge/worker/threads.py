@@ -10,6 +10,7 @@ from typing import Any
 
 from forge.core.errors import Cancelled, TimedOut
 from forge.worker.attempt import Attempt, Stop
+from forge.worker.forks import leave_if_copied
 
 EXCEPTIONS: dict[Stop, type[Exception]] = {
     Stop.TIMEOUT: TimedOut,
@@ -51,6 +52,7 @@ class _Thread:
             # No future can carry it: whoever awaits the handler would wait for ever.
             raise RuntimeError("the handler raised StopIteration") from error
         finally:
+            leave_if_copied()
             self._leave()
 
     def interrupt(self, why: Stop) -> None:

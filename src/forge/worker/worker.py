@@ -29,6 +29,7 @@ from forge.worker.concluder import Concluder
 from forge.worker.ears import Ears
 from forge.worker.ending import wind_down
 from forge.worker.every import every
+from forge.worker.forks import ForkWatch
 from forge.worker.heart import Heart, Pace
 from forge.worker.messages import Messages
 from forge.worker.notes import INTERVAL as NOTES_INTERVAL
@@ -69,7 +70,9 @@ class Worker:
         self._open(database, await database.users())
         try:
             if await when_it_answers(self._arrive, self._draining, self.events):
-                with closing(Standstill(self.events, self._running_types)) as self.standstill:
+                watch = closing(ForkWatch(self._forked))
+                still = closing(Standstill(self.events, self._running_types))
+                with watch, still as self.standstill:
                     await self._work(listens=not database.pooler)
         finally:
             await self._close()
@@ -275,6 +278,14 @@ class Worker:
         self.standstill.look()
         self.runner.stop_overdue()
         self.runner.tell_beginnings()
+
+    def _forked(self) -> None:
+        self.events.notice(
+            "warning",
+            "a handler forked the worker's process on its event loop; the copy ends where it comes "
+            'back to the loop. Use isolation="process", or multiprocessing in a plain function',
+            running=sorted(set(self._running_types())),
+        )
 
     def _running_types(self) -> list[str]:
         return [attempt.job.type for attempt in self.runner.running.values()]

@@ -1,0 +1,55 @@
+"""An app whose handlers fork the worker's own process."""
+
+import asyncio
+import multiprocessing
+import os
+from typing import Any
+
+import forge
+from forge import JobContext
+
+app = forge.Forge()
+
+
+@app.job(max_attempts=1)
+async def fork(ctx: JobContext, input: dict[str, Any]) -> str:
+    """Fork, and go on in both processes in the way that the input names."""
+    forked = os.fork()
+    if forked:
+        return f"the worker forked {forked}"
+    match input["how"]:
+        case "awaits":
+            await asyncio.sleep(0.01)
+        case "asks the database":
+            await ctx.heartbeat()
+        case "raises":
+            raise SystemExit(0)
+    return "the copy"
+
+
+@app.job(max_attempts=1)
+def fork_in_thread(ctx: JobContext, input: dict[str, Any]) -> str:
+    forked = os.fork()
+    return f"the worker forked {forked}" if forked else "the copy"
+
+
+@app.job(max_attempts=1)
+async def use_multiprocessing(ctx: JobContext, input: dict[str, Any]) -> int:
+    """As documentation of multiprocessing shows it: the process sends what it found out."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_answer, args=(theirs,))
+    process.start()
+    answer = ours.recv()
+    process.join()
+    return int(answer)
+
+
+def _answer(pipe: Any) -> None:
+    pipe.send(6 * 7)
+
+
+@app.job
+async def greet(ctx: JobContext, input: dict[str, Any]) -> str:
+    await ctx.heartbeat()
+    return "hello"
