@@ -73,6 +73,8 @@ OTHERS = Judgement("anything else", Remedy.REFUSE, Blame.HANDLER)
 
 # What a server says of a login that the next try does not change.
 NO_ENTRY = ("28", "3D", "42501")
+# What a server says that can be written to by nobody: starting or stopping, full, read-only.
+REFUSALS = ("57P03", "53300", "25006")
 # What another transaction caused: the same one may well succeed when it is run again.
 CONFLICTS = ("40001", "40P01")
 

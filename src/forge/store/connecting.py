@@ -6,7 +6,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -32,7 +32,15 @@ MOST_TRIES = 4
 HUNG_FOR = 30.0
 
 
-class NoSuitableHost(ConnectionError):
+class NoHost(ConnectionError):
+    """None of several hosts can be used; `errors` are what those raised that did not answer."""
+
+    def __init__(self, message: str, errors: Sequence[Exception] = ()) -> None:
+        super().__init__(message)
+        self.errors = tuple(errors)
+
+
+class NoSuitableHost(NoHost):
     """Hosts answer, and none of them is of the kind that target_session_attrs asks for."""
 
 
@@ -214,9 +222,9 @@ def _raise(failures: list[tuple[Host, Exception | str]], target: ConnectionTarge
         raise errors[0]
     listed = "; ".join(f"{host} {_told(why)}" for host, why in failures)
     if len(errors) == len(failures):
-        raise ConnectionError(f"none of the hosts answers: {listed}") from errors[-1]
+        raise NoHost(f"none of the hosts answers: {listed}", errors) from errors[-1]
     raise NoSuitableHost(
-        f"no host is {target.session}, as target_session_attrs asks: {listed}"
+        f"no host is {target.session}, as target_session_attrs asks: {listed}", errors
     ) from (errors[-1] if errors else None)
 
 

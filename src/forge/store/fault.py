@@ -1,6 +1,7 @@
 """What an error of a driver means, by the one table in core/sqlstate."""
 
 import asyncio
+import errno
 import sys
 from typing import Any
 
@@ -13,8 +14,8 @@ from forge.core.errors import (
     SchemaMissing,
     StatementRefused,
 )
-from forge.core.sqlstate import CONFLICTS, Blame, Remedy, is_locked_out, judge
-from forge.store.connecting import NoSuitableHost
+from forge.core.sqlstate import CONFLICTS, REFUSALS, Blame, Remedy, is_locked_out, judge
+from forge.store.connecting import NoHost, NoSuitableHost
 
 # What a connection raises that is of no more use, without a word from its server.
 BROKEN = (
@@ -70,6 +71,18 @@ def is_conflict(error: BaseException | None) -> bool:
     return state_of(error) in CONFLICTS
 
 
+def is_refusal(error: BaseException | None) -> bool:
+    """Whether a server, or the host it runs on, answered that nobody can write to it for now.
+
+    Of several hosts each has to: one that is silent may be where the others are heard.
+    """
+    if isinstance(error, NoHost):
+        return all(is_refusal(each) for each in error.errors)
+    if isinstance(error, OSError):
+        return isinstance(error, ConnectionRefusedError | FileNotFoundError) or _all_refuse(error)
+    return state_of(error) in REFUSALS
+
+
 def blame(error: BaseException) -> Blame:
     """Say who pays for what a user's own statement raised."""
     return judge(state_of(error)).blame
@@ -118,6 +131,13 @@ def refused(error: BaseException) -> ForgeError:
     return StatementRefused(
         f"the database refused: {error}", blames_value=remedy is Remedy.REFUSE_VALUE
     )
+
+
+def _all_refuse(error: OSError) -> bool:
+    """Whether every address of one host refused; asyncio joins their errors into one text."""
+    text = str(error)
+    refusals = text.count(f"[Errno {errno.ECONNREFUSED}]")
+    return text.startswith("Multiple exceptions") and text.count("[Errno ") == refusals
 
 
 def _is_locked_out(error: BaseException) -> bool:

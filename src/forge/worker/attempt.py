@@ -20,6 +20,7 @@ class Stop(Enum):
     TIMEOUT = "it ran longer than its timeout"
     CANCELLED = "its job was cancelled, or is another's by now"
     RELEASED = "the worker stops"
+    CUT_OFF = "the database is silent, and another worker may take its job before long"
 
 
 class Attempt:
@@ -68,3 +69,8 @@ class Attempt:
             self.interrupt(self.stop)
         elif self.task is not None:
             self.task.cancel()
+
+    @property
+    def is_interruptible(self) -> bool:
+        """Whether it runs in a thread or a child, which any thread can interrupt."""
+        return self.began > 0 and self.interrupt is not None

@@ -230,7 +230,7 @@ class Claimer:
         return list(taken)
 
     def _take(self, taken: list[Job], start: bool, *, is_late: bool) -> None:
-        if is_late:
+        if is_late or not self._is_heard():
             self._release(taken)  # some may be another's by now, and none may run twice
             return
         # Jobs that came by message meanwhile may have taken more than there was.

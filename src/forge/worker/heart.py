@@ -14,9 +14,11 @@ from forge.config import WorkerConfig
 from forge.core.clock import DatabaseClock
 from forge.core.errors import ForgeError, StatementRefused
 from forge.core.event import AttemptLost, Events, JobsRescued
+from forge.core.hearing import Hearing
 from forge.core.lifecycle import Status
 from forge.store import jobs, schedules, workers
 from forge.store.database import Database
+from forge.store.fault import is_refusal
 from forge.store.link import Link
 from forge.store.notify import WAKE, send, worker_channel
 from forge.store.statement import Row, Rows
@@ -57,7 +59,8 @@ class Heart:
         worker: Registration,
         pace: Pace,
         events: Events,
-        on_beat: Callable[[Beat], None],
+        on_beat: Callable[[Beat, bool], None],
+        on_silence: Callable[[], list[str]],
         carry: Send,
     ) -> None:
         self._database = database
@@ -67,6 +70,7 @@ class Heart:
         self._on_beat = on_beat
         self._carry = carry
         self._full_at = float("-inf")
+        self._on_silence = on_silence
         self._thread = threading.Thread(target=self._run, name="forge-heart", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -75,18 +79,22 @@ class Heart:
         self._last_beat = 0.0
         self._next_search = 0.0
         self._unknown: dict[UUID, float] = {}
-        self._heard_at = 0.0
+        self._hearing = Hearing(pace.dead_after)
         self.clock = DatabaseClock(time.time() - time.monotonic())
         self.running = 0
         self.draining = False
 
     def start(self) -> None:
-        self._heard_at = time.monotonic()
+        self._hearing.heard(time.monotonic())
         self._thread.start()
 
     def is_heard(self) -> bool:
-        """Whether the last heartbeat is young enough for nobody to take this worker for dead."""
-        return time.monotonic() - self._heard_at < self._pace.dead_after
+        """Whether the last heartbeat is young enough to begin something new."""
+        return self._hearing.is_heard(time.monotonic())
+
+    def is_cut_off(self) -> bool:
+        """Whether the database has been silent for so long that handlers have to stop."""
+        return self._hearing.until_stop(time.monotonic()) <= 0
 
     def may_judge(self) -> bool:
         """Whether this worker was heard long enough to judge a silent one dead.
@@ -116,22 +124,49 @@ class Heart:
         if self._is_stopped:  # before there was a loop to be told in
             return
         carrier = Carrier(self._database, self._pace.patience, self._carry, self._events)
+        watching = asyncio.create_task(self._watch_silence(self._stop))
         pause = 0.0
         while not await within(self._stop, pause):
             pause = self._pace.interval * random.uniform(0.9, 1.0)
+            sent_at = time.monotonic()
             try:
-                await self._beat(carrier)
+                await self._beat(carrier, sent_at)
             except ForgeError as error:
                 self._steady_since = None
+                if is_refusal(error.__cause__):
+                    self._hearing.refused(sent_at)
                 pause = min(pause, 0.5)
                 self._events.notice("warning", "a heartbeat was lost", error=str(error))
             except Exception as error:
                 self._steady_since = None
                 self._events.notice("error", "a heartbeat failed", error=repr(error))
+        await watching
         await carrier.close()
 
-    async def _beat(self, carrier: Carrier) -> None:
-        sent_at = time.monotonic()
+    async def _watch_silence(self, stop: asyncio.Event) -> None:
+        """Have handlers stopped before another worker may take their jobs, and again until then."""
+        hearing, pause, now = self._hearing, 0.0, time.monotonic()
+        is_reported = False
+        while not await within(stop, pause):
+            stood_still = time.monotonic() - now - pause
+            now = time.monotonic()
+            if (left := hearing.until_stop(now)) > 0:
+                pause, is_reported = left, False
+                continue
+            pause = hearing.margin
+            if stood_still > hearing.margin:
+                continue  # this process was halted: it may be heard again at once
+            running = self._on_silence()
+            if running and hearing.until_taken(now) <= 0 and not is_reported:
+                is_reported = True
+                self._events.notice(
+                    "error",
+                    "handlers did not stop while the database is silent; another worker may run "
+                    "their jobs now, too",
+                    running=running,
+                )
+
+    async def _beat(self, carrier: Carrier, sent_at: float) -> None:
         beat = await carrier.run(
             workers.beat(
                 self._worker,
@@ -146,9 +181,10 @@ class Heart:
         if self._steady_since is None or now - self._last_beat > self._pace.dead_after / 2:
             self._steady_since = now
         self._last_beat = now
-        self._heard_at = sent_at
         self._full_at = now if beat.is_full else max(self._full_at, carrier.full_at)
-        self._on_beat(beat)
+        is_back = not self.is_heard()
+        self._hearing.heard(sent_at)
+        self._on_beat(beat, is_back)
         # Only who has itself been heard of all the while may judge: after an outage of the database
         # everybody's last heartbeat is old, and nobody is dead.
         if self.may_judge():

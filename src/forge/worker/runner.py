@@ -155,10 +155,16 @@ class Runner:
         """What was fetched ahead waits in vain: the quick attempts before say nothing any more."""
         self.mean_seconds = max(self.mean_seconds, SLOW)
 
-    def release_all(self) -> None:
-        """Stop everything: the worker ends now."""
+    def release_all(self, why: Stop = Stop.RELEASED) -> None:
+        """Stop everything: the worker ends now, or is cut off."""
         for attempt in list(self.running.values()):
-            attempt.ask_to_stop(Stop.RELEASED)
+            attempt.ask_to_stop(why)
+
+    def interrupt_all(self, why: Stop) -> None:
+        """Stop threads and children, from any thread: the loop may be blocked."""
+        for attempt in list(self.running.values()):
+            if attempt.is_interruptible:
+                attempt.ask_to_stop(why)
 
     async def close(self) -> None:
         self.release_all()
@@ -249,7 +255,7 @@ class Runner:
                 error = TimedOut(f"it ran longer than its timeout of {self._timeout(attempt)}")
             case Stop.CANCELLED:
                 return Settled()
-            case Stop.RELEASED:
+            case Stop.RELEASED | Stop.CUT_OFF:
                 return Released(has_begun=True)
         if isinstance(error, Snooze):
             return Snoozed(parse_duration(error.delay, what="Snooze.delay"))

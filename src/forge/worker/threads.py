@@ -16,6 +16,7 @@ EXCEPTIONS: dict[Stop, type[Exception]] = {
     Stop.TIMEOUT: TimedOut,
     Stop.CANCELLED: Cancelled,
     Stop.RELEASED: Cancelled,
+    Stop.CUT_OFF: Cancelled,
 }
 
 

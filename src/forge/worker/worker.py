@@ -22,6 +22,7 @@ from forge.store.workers import Beat
 from forge.telemetry.call_meter import CallMeter
 from forge.worker.acker import Acker
 from forge.worker.arrival import arrive, when_it_answers
+from forge.worker.attempt import Stop
 from forge.worker.carrier import run_on_any
 from forge.worker.children import Children
 from forge.worker.claimer import Claimer
@@ -63,6 +64,7 @@ class Worker:
         self._draining = asyncio.Event()
         self.releasing = asyncio.Event()
         self.stopping = asyncio.Event()
+        self._is_cut_off = False
 
     async def run(self) -> None:
         """Work until `drain` or `release` is called and all that was begun is settled."""
@@ -213,6 +215,7 @@ class Worker:
             Pace.of(settings),
             self.events,
             self._beat_from_thread,
+            self._silence_from_thread,
             self._carry_beat,
         )
 
@@ -288,7 +291,8 @@ class Worker:
         )
 
     def _running_types(self) -> list[str]:
-        return [attempt.job.type for attempt in self.runner.running.values()]
+        # A copy, which the heart's thread takes, too.
+        return [attempt.job.type for attempt in list(self.runner.running.values())]
 
     async def _release_overdue(self) -> None:
         if overdue := self.claimer.ahead.take_overdue(self._loop.time()):
@@ -332,10 +336,35 @@ class Worker:
         """Send a heartbeat, from its thread, by any connection that this loop has open."""
         return asyncio.run_coroutine_threadsafe(run_on_any(self._links, statement), self._loop)
 
-    def _beat_from_thread(self, beat: Beat) -> None:
-        self._loop.call_soon_threadsafe(self._on_beat, beat)
+    def _silence_from_thread(self) -> list[str]:
+        """Ask every handler to stop, and return the types of those that still run."""
+        self.runner.interrupt_all(Stop.CUT_OFF)
+        self._loop.call_soon_threadsafe(self._cut_off)
+        return sorted(self._running_types())
 
-    def _on_beat(self, beat: Beat) -> None:
+    def _cut_off(self) -> None:
+        if not self.heart.is_cut_off():
+            return  # heard again, while the loop was blocked: the reconciler finds what was taken
+        if self.runner.running and not self._is_cut_off:
+            self.events.notice(
+                "warning",
+                "the database is silent; handlers are asked to stop before another worker takes "
+                "their jobs",
+                running=sorted(self._running_types()),
+            )
+        self._is_cut_off = True
+        self.runner.release_all(Stop.CUT_OFF)
+        self.release_jobs(self.claimer.ahead.take_all())
+
+    def _beat_from_thread(self, beat: Beat, is_back: bool) -> None:
+        self._loop.call_soon_threadsafe(self._on_beat, beat, is_back)
+
+    def _on_beat(self, beat: Beat, is_back: bool) -> None:
+        self._is_cut_off = False
+        if is_back:
+            # It was not heard for long, stopped by a signal for example: what it ran may be taken.
+            for job in self.reconciler.held():
+                self.recheck.hint(job.id, job.lease)
         if not beat.is_current:
             self.events.notice("error", "another worker has taken this one's id; it stops")
             self.release()
