@@ -99,7 +99,11 @@ class ChildProcess:
         child._outputs = outputs
         for output in outputs:
             output.read_from(child)
-        await groups.add(process.pid)
+        try:
+            await groups.add(process.pid)
+        except BaseException:
+            await child.close()
+            raise
         return child
 
     async def run(self, order: dict[str, Any], attempt: Attempt) -> dict[str, Any] | None:

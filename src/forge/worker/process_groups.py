@@ -14,11 +14,13 @@ class ProcessGroups:
 
     def __init__(self) -> None:
         self._killer: asyncio.subprocess.Process | None = None
+        self._starting = asyncio.Lock()
         self._pipe = -1
 
     async def add(self, group: int) -> None:
-        if self._killer is None:
-            await self._start_killer()
+        async with self._starting:
+            if self._killer is None:
+                await self._start_killer()
         self._tell(f"+{group}\n")
 
     def kill(self, group: int) -> None:

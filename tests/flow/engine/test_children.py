@@ -96,6 +96,8 @@ async def test_suspects_share_the_children_that_are_ready(
 
     assert len(set(pids)) <= 4
     assert os.getpid() not in pids
+    killers = [p for p in psutil.Process().children() if "group_killer" in " ".join(p.cmdline())]
+    assert len(killers) == 1
 
 
 async def test_the_death_that_buries_a_job_happens_in_a_fresh_child(
@@ -160,6 +162,7 @@ def _order(script: Path, database_url: str) -> dict[str, Any]:
         "qualname": "busy",
         "database_url": database_url,
         "pooler": False,
+        "connect_timeout": 10,
         "output_limit": 1000,
         "job": dict.fromkeys(Job._fields) | fields,
         "schedule": None,
