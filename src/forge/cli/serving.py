@@ -11,6 +11,7 @@ from functools import partial
 from importlib.util import find_spec
 from math import ceil
 from typing import TYPE_CHECKING
+from urllib.parse import unquote_plus
 
 import click
 
@@ -18,6 +19,9 @@ from forge.cli.offspring import obey
 from forge.config_server import ServerConfig
 from forge.core.errors import ConfigError, ForgeError
 from forge.core.event import Events
+from forge.core.harmless import harmless
+from forge.core.redact import redact, redact_text
+from forge.core.sensitive_names import names_a_secret
 
 if TYPE_CHECKING:
     import uvicorn
@@ -30,7 +34,7 @@ NEEDED = ("fastapi", "uvicorn", "httptools", "websockets", "jwt")
 GRACE = 10
 # Between sweeps over the connections, in uvicorn's ticks of 0.1 s.
 SWEEP = 5
-_WATCH_TOKEN = re.compile(r"([?&]watch_token=)[^&]*")
+_PARAMETER = re.compile(r"([?&])([^=&\s]+)=([^&\s]*)")
 # After so many seconds without reading a client counts as gone.
 STALLED = 40
 
@@ -156,13 +160,27 @@ def _set_up_access_log() -> None:
 
 
 def _hide_tokens(record: logging.LogRecord) -> bool:
-    """Take watch tokens out of the addresses that are logged: they let in whoever reads them."""
+    """Take secrets out of the addresses that are logged: tokens let in anyone who reads them."""
     if isinstance(record.args, tuple):
         record.args = tuple(
-            _WATCH_TOKEN.sub(r"\1***", part) if isinstance(part, str) else part
-            for part in record.args
+            _shown_address(part) if isinstance(part, str) else part for part in record.args
         )
     return True
+
+
+def _shown_address(address: str) -> str:
+    path, mark, query = address.partition("?")
+    path = "/".join(map(redact_text, path.split("/")))
+    return harmless(path + _PARAMETER.sub(_shown_parameter, mark + query))
+
+
+def _shown_parameter(found: re.Match[str]) -> str:
+    before, name, value = found.groups()
+    plain = unquote_plus(unquote_plus(name))
+    text = unquote_plus(value)
+    if not names_a_secret(plain) and redact({plain: text}) == {plain: text}:
+        return found[0]
+    return f"{before}{redact_text(name)}=***"
 
 
 def _advice(error: OSError) -> str:

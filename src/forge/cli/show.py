@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forge.core.duration import format_duration
-from forge.core.harmless import harmless
+from forge.core.harmless import harmless, without_bidi
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +57,8 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
     is_ascii = not (sys.stdout.encoding or "ascii").lower().startswith("utf")
     written = json.dumps(value, default=_plain, indent=indent, ensure_ascii=is_ascii)
     # JSON itself escapes the older commands of terminals; the rest means the same when escaped.
-    click.echo(re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", written))
+    escaped = re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", written)
+    click.echo(without_bidi(escaped))
 
 
 def print_either(as_json: bool, value: Any, line: str) -> None:

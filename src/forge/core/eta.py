@@ -10,6 +10,21 @@ LATELY = 600.0
 # How many standard deviations the bounds lie away, and the widest they get.
 DEVIATIONS = 2.0
 LEAST_CONFIDENCE = 0.1
+# Seconds to which bounds are rounded for tenants: from ten seconds to a month.
+STEPS = (
+    0.0,
+    10.0,
+    30.0,
+    60.0,
+    300.0,
+    900.0,
+    3600.0,
+    14400.0,
+    43200.0,
+    86400.0,
+    604800.0,
+    2592000.0,
+)
 
 
 class Eta(NamedTuple):
@@ -36,6 +51,30 @@ def estimate(
     slowest = min(rates) * max(1 - doubt, LEAST_CONFIDENCE)
     low = max(due_in, ahead / quickest, 0.0)
     return Eta(low, None if is_capped else max(due_in, (ahead + 1) / slowest, low))
+
+
+def coarse(eta: Eta) -> Eta:
+    """Round outwards to a few steps, which say when and hardly how busy others are.
+
+    >>> coarse(Eta(31.5, 52.8)), coarse(Eta(3, None))
+    (Eta(low=30.0, high=60.0), Eta(low=0.0, high=None))
+    """
+    low = max(step for step in STEPS if step <= max(eta.low, 0.0))
+    if eta.high is None:
+        return Eta(low, None)
+    return Eta(low, next((step for step in STEPS if step >= eta.high and step > 0), None))
+
+
+def coarse_place(place: int) -> int:
+    """Return the power of ten, from ten on, that a place does not exceed.
+
+    >>> coarse_place(1), coarse_place(10), coarse_place(11)
+    (10, 10, 100)
+    """
+    power = 10
+    while power < place:
+        power *= 10
+    return power
 
 
 def _windows(count: int) -> list[int]:

@@ -9,8 +9,21 @@ def harmless(text: str) -> str:
     >>> harmless("\\x1b]0;owned")
     '\\\\x1b]0;owned'
     """
-    return _COMMANDS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return without_bidi(_COMMANDS.sub(lambda found: f"\\x{ord(found[0]):02x}", text))
+
+
+def without_bidi(text: str) -> str:
+    """Write out what turns the order of the text around it, as JSON escapes it.
+
+    >>> without_bidi("gpj.\u202eexe")
+    'gpj.\\u202eexe'
+    """
+    if text.isascii():
+        return text
+    return _BIDI.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 # To write into the clipboard, over other lines, or worse.
 _COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Marks, embeddings, overrides and isolates; and the separators that some terminals end a line at.
+_BIDI = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")

@@ -3,7 +3,8 @@
 import re
 from functools import lru_cache
 
-from forge.core.sensitive_names import names_a_secret
+from forge.core.hidden_shapes import MARKS
+from forge.core.sensitive_names import hints_at_a_secret, names_a_secret
 
 # The shortest secret that is known by its shape, 123-45-6789, has so many characters.
 SHORTEST_SHAPE = 11
@@ -53,7 +54,8 @@ def _has_name(text: str) -> bool:
     """Whether the name of a secret stands before one of the signs that a value may follow."""
     for before in _SIGN.split(text)[:-1]:
         name = before.rstrip().rstrip("\"'\\")[-LONGEST_NAME:]
-        if names_a_secret(name[name.rfind(" ") + 1 :]):
+        name = name[name.rfind(" ") + 1 :]
+        if names_a_secret(name) or hints_at_a_secret(name):
             return True
     return False
 
@@ -62,6 +64,7 @@ def _has_name(text: str) -> bool:
 _MARKS = (
     *("eyj", "-----begin", "akia", "asia", "aiza", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
     *("github_pat_", "xox", "sk_live_", "sk_test_", "glpat-", "bearer", "basic"),
+    *MARKS,
 )
 _SIGN = re.compile("[:=]")
 # What the names in the shape of a secret with its name end with, before a sign.

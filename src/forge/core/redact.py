@@ -6,12 +6,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from forge.core.hidden_shapes import has_hidden_shape, looks_secret
 from forge.core.known_secrets import REDACTED, SHORTEST_KNOWN, replaced_in, texts_in, without_cut
 from forge.core.path import Path
 from forge.core.plain_text import LONGEST_NAME, has_plain_shape, is_plain, is_plain_key
 from forge.core.sensitive import Allowed, is_secret, meant_name
-from forge.core.sensitive_names import names_a_reference, names_a_secret
-from forge.core.sensitive_shapes import LONGEST_TEXT, SMALLEST_CARD, is_card, secret_shape_of
+from forge.core.sensitive_names import hints_at_a_secret, names_a_reference, names_a_secret
+from forge.core.sensitive_shapes import (
+    CARD_NUMBER,
+    LONGEST_TEXT,
+    SMALLEST_CARD,
+    is_card,
+    secret_shape_of,
+)
 
 
 def redact(value: Any, known: Collection[str] = (), allowed: Sequence[str] = ()) -> Any:
@@ -39,6 +46,14 @@ def redact_text(text: str, known: Collection[str] = ()) -> str:
         return text if is_plain(text) else _without_shapes(_without_named(text))
     parts = _parts(_without_named(text))
     return "".join(part if has_plain_shape(part) else _without_shapes(part) for part in parts)
+
+
+def redact_key(text: str, known: Collection[str] = ()) -> str:
+    """Return an idempotency key as it is shown; long numbers are ids there, not cards."""
+    if secret_shape_of(text) == CARD_NUMBER and not has_hidden_shape(text):
+        found = replaced_in([text], known) if known else {}
+        return REDACTED if found is None else found.get(text, text)
+    return redact_text(text, known)
 
 
 def secrets_in(value: Any, allowed: Sequence[str] = ()) -> set[str]:
@@ -75,7 +90,8 @@ class _Redaction:
         path = (*path, key)
         if self._allowed is not None and self._allowed.covers(path):
             return value
-        if is_secret(meant_name(entry, key), value):
+        name = meant_name(entry, key)
+        if is_secret(name, value) or _is_hidden(name, value):
             return REDACTED
         return self.shown(value, path)
 
@@ -99,7 +115,8 @@ def _secrets(value: Any, path: Path, allowed: Allowed | None) -> Iterator[str]:
                 here = (*path, key)
                 if allowed is not None and allowed.covers(here):
                     continue
-                if is_secret(meant_name(value, key), inner):
+                name = meant_name(value, key)
+                if is_secret(name, inner) or _is_hidden(name, inner):
                     yield from _texts(inner)
                 else:
                     yield from _secrets(inner, here, allowed)
@@ -110,6 +127,13 @@ def _secrets(value: Any, path: Path, allowed: Allowed | None) -> Iterator[str]:
                     yield from _secrets(inner, here, allowed)
         case str() if not is_plain(value) and _is_shaped(value):
             yield value
+
+
+def _is_hidden(name: object, value: Any) -> bool:
+    """Whether a name hints at a secret, and the value or one of a list looks like one."""
+    if not isinstance(name, str) or not hints_at_a_secret(name):
+        return False
+    return any(map(looks_secret, value)) if isinstance(value, list) else looks_secret(value)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -137,9 +161,12 @@ def _without_named(text: str) -> str:
     kept: list[str] = []
     end = 0
     for named in _NAME.finditer(text) if ":" in text or "=" in text else ():
-        if named.start() < end or not names_a_secret(named["name"][-LONGEST_NAME:]):
+        name = named["name"][-LONGEST_NAME:]
+        is_named = names_a_secret(name)
+        if named.start() < end or not (is_named or hints_at_a_secret(name)):
             continue
-        if value := _VALUE.match(text, named.end()):
+        value = _VALUE.match(text, named.end())
+        if value and (is_named or looks_secret(value[0].strip("\\\"'"))):
             kept += text[end : named.end()], REDACTED
             end = value.end()
     return "".join([*kept, text[end:]]) if kept else text
@@ -161,7 +188,8 @@ def _without_shapes(text: str) -> str:
 
 def _is_shaped(text: str) -> bool:
     """Whether a text holds what looks like a secret; that it is a document does not make it one."""
-    return secret_shape_of(text.replace(REDACTED, "*")) is not None
+    text = text.replace(REDACTED, "*")
+    return secret_shape_of(text) is not None or has_hidden_shape(text)
 
 
 def _parts(text: str) -> Iterator[str]:

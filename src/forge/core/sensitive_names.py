@@ -46,6 +46,8 @@ SECRET_WORDS = (
     "otp",
     "iban",
 )
+# As a word of the name: hidden when shown if the value looks secret too, and never refused.
+HIDDEN_WORDS = ("pass", "auth", "sig", "accountkey")
 # As the last word, or joined with what kind of body it is: email_body, bodyHtml, file_content.
 BODIES = ("body", "content", "contents")
 BODY_KINDS = ("html", "text", "plain", "raw", "mime", "base64", "bytes")
@@ -98,6 +100,11 @@ def names_a_body(name: str) -> bool:
     return _meaning(name[:LONGEST]).is_body
 
 
+def hints_at_a_secret(name: str) -> bool:
+    """Whether a value under this name is hidden when it looks like a secret."""
+    return _meaning(name[:LONGEST]).is_hint
+
+
 def names_a_reference(name: str) -> bool:
     """Whether a number under this name is an id, not what it may look like."""
     words = _words(name[:LONGEST])
@@ -118,6 +125,7 @@ def squashed(name: str) -> str:
 class _Meaning(NamedTuple):
     is_secret: bool
     is_body: bool
+    is_hint: bool
 
 
 @lru_cache(maxsize=10_000)
@@ -126,7 +134,7 @@ def _meaning(name: str) -> _Meaning:
     if name.isascii() and not _TELLING.search(name.translate(_SIGNS).lower()):
         return _ORDINARY
     words = _words(name)
-    return _Meaning(_is_secret(words), _is_body(words))
+    return _Meaning(_is_secret(words), _is_body(words), _is_hint(words))
 
 
 def _is_secret(words: list[str]) -> bool:
@@ -136,6 +144,12 @@ def _is_secret(words: list[str]) -> bool:
     if _SECRETS.search(joined) or not _SECRET_WORDS.isdisjoint(words):
         return True
     return joined.endswith(("token", "tokens"))
+
+
+def _is_hint(words: list[str]) -> bool:
+    if not words or words[-1] in _REFERENCES:
+        return False
+    return not _HIDDEN_WORDS.isdisjoint(words) or "".join(words).endswith("accountkey")
 
 
 def _is_body(words: list[str]) -> bool:
@@ -151,11 +165,12 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
-_ORDINARY = _Meaning(is_secret=False, is_body=False)
+_ORDINARY = _Meaning(is_secret=False, is_body=False, is_hint=False)
 _REFERENCES = frozenset(REFERENCES)
 _SECRET_WORDS = frozenset(SECRET_WORDS)
+_HIDDEN_WORDS = frozenset(HIDDEN_WORDS)
 _SECRETS = re.compile("|".join(SECRETS))
-_TELLING = re.compile("|".join((*SECRETS, *SECRET_WORDS, *BODIES)))
+_TELLING = re.compile("|".join((*SECRETS, *SECRET_WORDS, *HIDDEN_WORDS, *BODIES)))
 _SIGNS = {code: None for code in range(128) if not chr(code).isalnum()}
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")

@@ -13,12 +13,12 @@ from forge.core.errors import Fault
 from forge.core.known_secrets import REDACTED
 from forge.core.path import Path
 from forge.core.record import JobRecord
-from forge.core.redact import redact, redact_text, secrets_in
+from forge.core.redact import redact, redact_key, redact_text, secrets_in
 from forge.core.schedule_record import ScheduleRecord
 from forge.core.sensitive import path_text
 
 Record = TypeVar("Record", JobRecord, DeadLetter, ScheduleRecord)
-JOB = ("output", "meta", "checkpoint", "last_error", "progress_message")
+JOB = ("output", "meta", "checkpoint", "last_error", "progress_message", "tags")
 LETTER = ("edited_payload", "attempts", "error_message", "notes")
 SCHEDULE = ("checkpoint", "last_error", "recent_runs")
 
@@ -77,6 +77,9 @@ def _shown(
     for name in told:
         if (value := getattr(record, name)) is not None:
             changed[name] = redact(value, known, allowed)
+    # Schedules have no key of this kind.
+    if (key := getattr(record, "idempotency_key", None)) is not None:
+        changed["idempotency_key"] = redact_key(key, known)
     changed = {name: value for name, value in changed.items() if value != getattr(record, name)}
     return replace(record, **changed) if changed else record
 

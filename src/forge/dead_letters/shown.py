@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from forge.allowances import allowances
 from forge.core.dead_letter import DeadLetter, DeadLetterGroup
 from forge.core.known_secrets import REDACTED
-from forge.core.redact import redact_text
+from forge.core.redact import redact_key, redact_text
 from forge.core.shown import shown_message
 from forge.dead_letters.bulk import Run
 from forge.store import dead_letters
@@ -24,6 +24,7 @@ async def shown_letters(app: "Forge", letters: Sequence[DeadLetter], run: Run) -
         replace(
             letter,
             error_message=said[letter.dlq_id],
+            idempotency_key=letter.idempotency_key and redact_key(letter.idempotency_key),
             notes=None if letter.notes is None else redact_text(letter.notes),
         )
         for letter in letters

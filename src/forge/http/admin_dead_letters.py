@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query, Response
 from forge.allowances import allowance
 from forge.core.dead_letter import CAUSES, DeadLetter, DeadLetterGroup, LetterStatus
 from forge.core.errors import InvalidPayload
+from forge.core.redact import redact_key
 from forge.core.retry import ErrorClass
 from forge.core.shown import shown_letter
 from forge.dead_letters import DeadLetters
@@ -178,6 +179,7 @@ async def reprocess_dead_letter(
         )
     except InvalidPayload as error:
         raise invalid(faults_at("$.payload", error)) from None
+    made = made._replace(new_idempotency_key=redact_key(made.new_idempotency_key))
     return ReprocessOut(message="DLQ item reprocessed successfully", **made._asdict())
 
 

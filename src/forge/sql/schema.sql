@@ -446,6 +446,17 @@ begin
 end
 $$;
 
+CREATE SEQUENCE public.forge_numbers
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE FUNCTION public.forge_new_number() RETURNS bigint
+    LANGUAGE sql
+    RETURN (((((EXTRACT(epoch FROM clock_timestamp()) - (1577836800)::numeric) * (1000000)::numeric))::bigint << 2) | (nextval('public.forge_numbers'::regclass) & (3)::bigint));
+
 CREATE FUNCTION public.forge_refuse_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -625,7 +636,7 @@ CREATE TABLE public.forge_attempts (
 );
 
 CREATE TABLE public.forge_audit_events (
-    id bigint NOT NULL,
+    id bigint DEFAULT public.forge_new_number() NOT NULL,
     event character varying(64) NOT NULL,
     actor text,
     tenant_id bigint,
@@ -635,15 +646,6 @@ CREATE TABLE public.forge_audit_events (
     notes text,
     detail jsonb,
     created_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-ALTER TABLE public.forge_audit_events ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME public.forge_audit_events_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
 );
 
 CREATE TABLE public.forge_dead_letter_counts (
@@ -663,7 +665,7 @@ CREATE TABLE public.forge_dead_letter_counts (
 WITH (autovacuum_vacuum_scale_factor='0.1', autovacuum_vacuum_threshold='1000');
 
 CREATE TABLE public.forge_dead_letters (
-    dlq_id bigint NOT NULL,
+    dlq_id bigint DEFAULT public.forge_new_number() NOT NULL,
     job_id uuid NOT NULL,
     job_type character varying(255) NOT NULL,
     category character varying(32),
@@ -692,15 +694,6 @@ CREATE TABLE public.forge_dead_letters (
     edited_payload jsonb,
     place text,
     CONSTRAINT forge_dead_letters_status CHECK (((status)::text = ANY ((ARRAY['pending_review'::character varying, 'reprocessed'::character varying, 'discarded'::character varying])::text[])))
-);
-
-ALTER TABLE public.forge_dead_letters ALTER COLUMN dlq_id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME public.forge_dead_letters_dlq_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
 );
 
 CREATE TABLE public.forge_idempotency_keys (
@@ -1010,6 +1003,8 @@ REVOKE ALL ON FUNCTION public.forge_looks_like(value text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.forge_may_tell(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_name_cause() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_new_number() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_refuse_job() FROM PUBLIC;
 

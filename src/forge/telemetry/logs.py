@@ -16,7 +16,7 @@ from forge.core.event import (
     JobsRescued,
     WorkerNotice,
 )
-from forge.core.harmless import harmless
+from forge.core.harmless import harmless, without_bidi
 from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.outcome import (
@@ -103,7 +103,7 @@ class JsonFormatter(logging.Formatter):
             written["exception"] = redact_text(self.formatException(record.exc_info))
         elif record.exc_text:  # of a child process, which redacted it
             written["exception"] = record.exc_text
-        return json.dumps(written, default=str, ensure_ascii=False)
+        return without_bidi(json.dumps(written, default=str, ensure_ascii=False))
 
 
 class TextFormatter(logging.Formatter):

@@ -18,8 +18,17 @@ create table forge_attempts (
     primary key (job_id, lease)
 );
 
+-- Numbers that tenants see: they grow with time and do not count, or the distance between two of a
+-- tenant's own would be how much happened to all others. Microseconds since 2020, then the two last
+-- bits of a sequence for rows of the same microsecond; below 2^53 until the year 2091.
+create sequence forge_numbers;
+create function forge_new_number() returns bigint
+    language sql volatile
+    return (((extract(epoch from clock_timestamp()) - 1577836800) * 1000000)::bigint << 2)
+           | (nextval('forge_numbers') & 3);
+
 create table forge_dead_letters (
-    dlq_id bigint generated always as identity,
+    dlq_id bigint not null default forge_new_number(),
     job_id uuid not null unique,
     job_type varchar(255) not null,
     category varchar(32),
@@ -50,7 +59,7 @@ create table forge_dead_letters (
 );
 
 create table forge_audit_events (
-    id bigint generated always as identity primary key,
+    id bigint primary key default forge_new_number(),
     event varchar(64) not null,
     actor text,
     tenant_id bigint,

@@ -26,10 +26,10 @@ on forge_schedules to forge_api;
 grant select on forge_dead_letter_counts to forge_api;
 grant update (status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload)
 on forge_dead_letters to forge_api;
-grant usage on sequence forge_audit_events_id_seq, forge_outbox_id_seq to forge_api;
+grant usage on sequence forge_numbers, forge_outbox_id_seq to forge_api;
 
 grant execute on function
-    forge_uuidv7, forge_lane, forge_check_name, forge_check_moment, forge_check_priority,
+    forge_uuidv7, forge_new_number, forge_lane, forge_check_name, forge_check_moment, forge_check_priority,
     forge_idempotency_key, forge_dispatch, forge_current_tenant, forge_retry_key, forge_words,
     forge_refers, forge_is_reference, forge_may_tell, forge_is_secret, forge_is_body, forge_is_card, forge_looks_like,
     forge_agreed, forge_check_sensitive, forge_ruled_payload, forge_job_estimates, forge_take_keys
