@@ -21,14 +21,11 @@ async def run_rows(
     runs: int | None = None,
     soak: float = 0,
     keep: Path | None = None,
-    progress: Callable[[FaultRow, Outcome], None] = lambda row, outcome: None,
-) -> dict[int, Outcome]:
-    """Run these rows; the folders of runs that failed are kept in `keep`."""
-    found: dict[int, Outcome] = {}
+    done: Callable[[FaultRow, Outcome], None],
+) -> None:
+    """Run these rows; histories and logs of runs that failed are kept in `keep`."""
     for row in rows:
-        found[row.number] = await run_row(row, workshop, seed=seed, runs=runs, soak=soak, keep=keep)
-        progress(row, found[row.number])
-    return found
+        done(row, await run_row(row, workshop, seed=seed, runs=runs, soak=soak, keep=keep))
 
 
 async def run_row(

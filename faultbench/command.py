@@ -29,13 +29,26 @@ def main() -> None:
     seed = options.seed if options.seed is not None else random.randrange(1_000_000)
     chosen = [ROWS[number] for number in options.only or sorted(ROWS)]
     _say(f"seed {seed}, {len(chosen)} rows")
-    # Started in the background SIGINT is ignored, and either must end every server and worker.
+    found: dict[int, Outcome] = {}
+    code = _run(chosen, seed, options, found)
+    _report(found, seed, options)
+    sys.exit(code)
+
+
+def _run(
+    chosen: list[FaultRow], seed: int, options: argparse.Namespace, found: dict[int, Outcome]
+) -> int:
+    """Run the rows; what was found so far is reported after an interruption, too."""
+
+    def done(row: FaultRow, outcome: Outcome) -> None:
+        found[row.number] = outcome
+        _progress(row, outcome)
+
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    began = time.monotonic()
-    workshop = Workshop()
+    signal.signal(signal.SIGTERM, _interrupt)
+    began, workshop = time.monotonic(), Workshop()
     try:
-        found = asyncio.run(
+        asyncio.run(
             run_rows(
                 chosen,
                 workshop,
@@ -43,12 +56,26 @@ def main() -> None:
                 runs=options.runs,
                 soak=options.soak,
                 keep=options.output,
-                progress=_progress,
+                done=done,
             )
         )
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return 130
     finally:
         workshop.close()
     failed = [number for number in found if found[number].verdict is Verdict.FAILED]
+    _say(f"{(time.monotonic() - began) / 60:.1f} minutes; seed {seed}; failed: {failed or 'none'}")
+    return 1 if failed else 0
+
+
+def _interrupt(*_: object) -> None:
+    """End all servers and workers first; a second SIGTERM must not cut that short."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.raise_signal(signal.SIGINT)
+
+
+def _report(found: dict[int, Outcome], seed: int, options: argparse.Namespace) -> None:
     if options.merge:
         found = {**report.read(options.output), **found}
     report.write(options.output, found, seed)
@@ -58,9 +85,7 @@ def main() -> None:
         print(json.dumps(report.as_json(found, seed, report.machine()), indent=2))
     else:
         print(report.text_table(found))
-    minutes = (time.monotonic() - began) / 60
-    _say(f"{minutes:.1f} minutes; seed {seed}; failed: {failed or 'none'}; in {options.output}")
-    sys.exit(1 if failed else 0)
+    _say(f"results, and what explains each failure: {options.output}")
 
 
 def _parser() -> argparse.ArgumentParser:
