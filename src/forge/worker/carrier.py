@@ -32,9 +32,12 @@ class Carrier:
         self.link = self._open()
         # When the server was last known to have no connection left.
         self.full_at = float("-inf")
+        # When the last try was sent.
+        self.sent_at = float("-inf")
 
     async def run(self, statement: Statement[T]) -> T:
         """Run a heartbeat, or raise what its own connection failed of."""
+        self.sent_at = time.monotonic()
         try:
             return await self.link.run(statement)
         except DatabaseUnavailable as error:
@@ -57,6 +60,7 @@ class Carrier:
         Until it answers, the old one is kept: on a full server there may be no other.
         """
         fresh = self._open()
+        self.sent_at = time.monotonic()
         try:
             answer = await fresh.run(statement)
         except DatabaseUnavailable as error:
@@ -71,6 +75,7 @@ class Carrier:
         if is_full(error.__cause__):
             self.full_at = time.monotonic()
         if not _is_silence(error):
+            self.sent_at = time.monotonic()
             with suppress(DatabaseUnavailable, TimeoutError):
                 async with asyncio.timeout(self._patience):
                     answer: T = await asyncio.wrap_future(self._otherwise(statement))

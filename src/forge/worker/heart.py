@@ -128,13 +128,13 @@ class Heart:
         pause = 0.0
         while not await within(self._stop, pause):
             pause = self._pace.interval * random.uniform(0.9, 1.0)
-            sent_at = time.monotonic()
+            asked_at = time.monotonic()
             try:
-                await self._beat(carrier, sent_at)
+                await self._beat(carrier)
             except ForgeError as error:
                 self._steady_since = None
                 if is_refusal(error.__cause__):
-                    self._hearing.refused(sent_at)
+                    self._hearing.refused(asked_at)
                 pause = min(pause, 0.5)
                 self._events.notice("warning", "a heartbeat was lost", error=str(error))
             except Exception as error:
@@ -146,19 +146,19 @@ class Heart:
     async def _watch_silence(self, stop: asyncio.Event) -> None:
         """Have handlers stopped before another worker may take their jobs, and again until then."""
         hearing, pause, now = self._hearing, 0.0, time.monotonic()
-        is_reported = False
+        asked = 0
         while not await within(stop, pause):
             stood_still = time.monotonic() - now - pause
             now = time.monotonic()
             if (left := hearing.until_stop(now)) > 0:
-                pause, is_reported = left, False
+                pause, asked = left, 0
                 continue
             pause = hearing.margin
             if stood_still > hearing.margin:
                 continue  # this process was halted: it may be heard again at once
-            running = self._on_silence()
-            if running and hearing.until_taken(now) <= 0 and not is_reported:
-                is_reported = True
+            running, asked = self._on_silence(), asked + 1
+            # Asked a second time, a margin later, when others may take the jobs.
+            if running and asked == 2:
                 self._events.notice(
                     "error",
                     "handlers did not stop while the database is silent; another worker may run "
@@ -166,7 +166,7 @@ class Heart:
                     running=running,
                 )
 
-    async def _beat(self, carrier: Carrier, sent_at: float) -> None:
+    async def _beat(self, carrier: Carrier) -> None:
         beat = await carrier.run(
             workers.beat(
                 self._worker,
@@ -177,13 +177,13 @@ class Heart:
             )
         )
         now = time.monotonic()
-        self.clock.read(sent_at, now, beat.now)
+        self.clock.read(carrier.sent_at, now, beat.now)
         if self._steady_since is None or now - self._last_beat > self._pace.dead_after / 2:
             self._steady_since = now
         self._last_beat = now
         self._full_at = now if beat.is_full else max(self._full_at, carrier.full_at)
         is_back = not self.is_heard()
-        self._hearing.heard(sent_at)
+        self._hearing.heard(carrier.sent_at)
         self._on_beat(beat, is_back)
         # Only who has itself been heard of all the while may judge: after an outage of the database
         # everybody's last heartbeat is old, and nobody is dead.
