@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from forge.core.errors import UnknownJobType
+from forge.core.errors import InvalidValue, UndecodablePayload, UnknownJobType
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -15,8 +15,8 @@ async def allowances(app: "Forge", job_types: Iterable[str]) -> dict[str, tuple[
 
 
 async def allowance(app: "Forge", job_type: str) -> tuple[str, ...]:
-    """Return the `allow_sensitive` of a type; a type that nobody knows allows nothing."""
+    """Return the `allow_sensitive` of a type; an unknown or impossible type allows nothing."""
     try:
         return (await app._job_type(job_type, None)).defaults.allow_sensitive
-    except UnknownJobType:
+    except (UnknownJobType, InvalidValue, UndecodablePayload):
         return ()

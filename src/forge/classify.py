@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, get_args
 
-from forge.core.errors import DatabaseUnavailable, InvalidValue
+from forge.core.errors import DatabaseUnavailable, InvalidValue, UndecodablePayload
 from forge.core.outcome import Failure
 from forge.core.retry import ErrorClass
 from forge.core.signals import ClassifiedError
@@ -59,6 +59,8 @@ class Classifier:
                 return self._own[kind]
             if "error_class" in vars(kind) and isinstance(error, ClassifiedError):
                 return error.error_class  # it says so itself, and nearer than the app does
+        if isinstance(error, UndecodablePayload):
+            return "non_retryable"  # the stored text stays as it is
         if (response := _response_of(error)) is not None:
             return _class_of_status(response.status_code)
         is_passing = isinstance(error, _PASSING) or blame(error) in _PASSING_BLAME

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from forge.core.errors import JobFailed
+from forge.core.errors import JobFailed, UndecodablePayload
 from forge.core.lifecycle import Status
 from forge.core.record import JobRecord
 from forge.watch import Timeout
@@ -37,6 +37,11 @@ class JobHandle:
         """Wait until the job is final and return its output, or raise JobFailed."""
         watcher = await self._app.watcher()
         record = await watcher.final(self.id, timeout)
+        if "output" in record.undecodable:
+            raise UndecodablePayload(
+                f"the output of {record.job_type} {self.id} cannot be read as JSON; "
+                "read it in SQL and correct it where it was written"
+            )
         if record.status is Status.COMPLETED:
             return record.output
         reason = record.last_error or "no error was recorded"

@@ -133,15 +133,17 @@ class JobDefinition(Generic[In, Out]):
     def decode(self, text: str) -> Any:
         """Read a stored input as the handler wants it."""
         if self.input_adapter is None:
+            plain = decode(text)
             if self._takes_dict and text[0] != "{":
                 raise self._no_dict()
-            return decode(text)
+            return plain
         try:
             return self.input_adapter.validate_json(text)
         except ValidationError as error:
+            plain = decode(text)  # what cannot be read at all is no misfit
             if not (foreign := self._foreign(error)):
                 raise misfit(self._input, error) from None
-            return self.decode(encode({k: v for k, v in decode(text).items() if k not in foreign}))
+            return self.decode(encode({k: v for k, v in plain.items() if k not in foreign}))
 
     def _no_dict(self) -> InvalidPayload:
         return InvalidPayload(f"{self._input} must be a dict; write {{'name': …}}")

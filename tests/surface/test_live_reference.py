@@ -12,7 +12,7 @@ PAGE = "live.md"
 def test_every_field_that_a_follower_is_shown_stands_there() -> None:
     told = [name for row in table(PAGE, "field") for name in names(row[0])]
 
-    assert sorted(told) == sorted([*live_view.COLUMNS, "state", "output"])
+    assert sorted(told) == sorted([*live_view.COLUMNS, "state", "output", "undecodable"])
 
 
 def test_every_message_stands_there() -> None:

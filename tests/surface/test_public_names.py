@@ -54,6 +54,7 @@ NAMES = {
     "Status",
     "TimedOut",
     "Transient",
+    "UndecodablePayload",
     "UnknownDeadLetter",
     "UnknownJob",
     "UnknownJobType",

@@ -202,7 +202,7 @@ def test_the_verbs_and_options_of_schedules_are_these() -> None:
 def test_every_column_of_a_schedule_stands_there() -> None:
     told = {name for row in table("schedules.md", "column") for name in names(row[0])}
 
-    assert told == {field.name for field in fields(forge.ScheduleRecord)}
+    assert told == {field.name for field in fields(forge.ScheduleRecord)} - {"undecodable"}
 
 
 def test_the_routes_of_schedules_stand_on_their_page() -> None:

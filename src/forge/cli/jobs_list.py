@@ -73,12 +73,12 @@ async def _read(
 
 def _shown(row: "Row", allowed: tuple[str, ...]) -> dict[str, Any]:
     """Take the secrets out of what the job said, and leave its input out."""
-    from forge.core.payload import decode
+    from forge.core.payload import decode_if_possible
     from forge.core.shown import shown_message
 
     shown = dict(row)
     given = shown.pop("input")
-    input = decode(given) if isinstance(given, str) else given
+    input = decode_if_possible(given) if isinstance(given, str) else given
     told = ("last_error", "progress_message")
     return shown | {name: shown_message(shown[name], input, allowed) for name in told}
 

@@ -51,6 +51,6 @@ def _columns(record: "JobRecord") -> dict[str, Any]:
 def _print(record: "JobRecord", attempts: list[dict[str, Any]]) -> None:
     from forge.cli.show import print_attempt, print_columns
 
-    print_columns({k: v for k, v in _columns(record).items() if v is not None})
+    print_columns({k: v for k, v in _columns(record).items() if v not in (None, ())})
     for attempt in attempts:
         print_attempt(attempt)

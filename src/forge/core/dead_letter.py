@@ -48,6 +48,7 @@ class DeadLetter:
     payload: Any = None
     edited_payload: Any = None
     attempts: Any = None
+    undecodable: tuple[str, ...] = ()
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:

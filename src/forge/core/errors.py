@@ -29,6 +29,10 @@ class InvalidPayload(ForgeError, ValueError):
         self.faults = tuple(faults) or (Fault(path, message),)
 
 
+class UndecodablePayload(InvalidPayload):
+    """Stored JSON cannot be read: PostgreSQL takes longer numbers and deeper values than Python."""
+
+
 class ConfigError(ForgeError):
     """The configuration cannot be used; `problems` holds every fault, one line each."""
 

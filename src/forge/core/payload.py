@@ -11,13 +11,15 @@ from typing import Any, NoReturn
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json, to_jsonable_python
 
-from forge.core.errors import InvalidPayload
+from forge.core.errors import InvalidPayload, UndecodablePayload
 from forge.core.path import step_text
 
 HARD_LIMIT = 262_144
 MAX_DEPTH = 64
 # Python's own readers, json.loads and from_json, refuse a number with more digits.
 MAX_DIGITS = 4300
+# PostgreSQL writes numbers without an exponent: only a longer text can hold one beyond a float.
+MAX_FLOAT_DIGITS = 308
 
 
 def encode(value: object, *, what: str = "input", limit: int = HARD_LIMIT) -> str:
@@ -37,11 +39,26 @@ def encode(value: object, *, what: str = "input", limit: int = HARD_LIMIT) -> st
 def decode(text: str | bytes) -> Any:
     """Read JSON text, as the database returns it."""
     try:
-        return from_json(text, allow_inf_nan=False)
+        value = from_json(text, allow_inf_nan=False)
     except ValueError as error:
-        raise InvalidPayload(
+        raise UndecodablePayload(
             f"the stored text cannot be read as JSON ({error}); correct it where it was written"
         ) from error
+    # A long number with a fraction is read as Infinity, which cannot be written again.
+    if len(text) > MAX_FLOAT_DIGITS and _has_long_number(text) and _has_infinity(value):
+        raise UndecodablePayload(
+            "the stored JSON has a number beyond the range of floats; correct it where it was "
+            "written, such as by storing it as text"
+        )
+    return value
+
+
+def decode_if_possible(text: str | bytes | None) -> Any:
+    """Read stored JSON for display or redaction; None where there is none or it is undecodable."""
+    try:
+        return None if text is None else decode(text)
+    except UndecodablePayload:
+        return None
 
 
 def _encode_if_plain(value: object) -> str | None:
@@ -83,7 +100,27 @@ def _is_too_deep(text: str, decoded: Any) -> bool:
     return True
 
 
+def _has_long_number(text: str | bytes) -> bool:
+    return _LONG_NUMBER.search(text if isinstance(text, str) else text.decode()) is not None
+
+
+def _has_infinity(value: Any) -> bool:
+    level = [value]
+    while level:
+        if any(type(item) is float and math.isinf(item) for item in level):
+            return True
+        level = [
+            child
+            for parent in level
+            if type(parent) in _CONTAINERS
+            for child in (parent.values() if type(parent) is dict else parent)
+        ]
+    return False
+
+
 _CONTAINERS = (dict, list)
+# The lookbehind keeps the search linear: a run of digits is looked at once.
+_LONG_NUMBER = re.compile(rf"(?<![0-9])[0-9]{{{MAX_FLOAT_DIGITS + 1}}}")
 _TOO_LARGE = 10**MAX_DIGITS
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

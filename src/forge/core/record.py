@@ -57,11 +57,16 @@ class JobRecord:
     tags: list[str] | None
     meta: Any
     checkpoint: Any
+    # columns that Python cannot read, or that hold what they must not; they are None here
+    undecodable: tuple[str, ...] = ()
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """Read a row."""
         values = values_of(cls, row, JSON_COLUMNS)
+        # text[] takes nulls and lists of lists
+        if not all(isinstance(tag, str) for tag in values["tags"] or ()):
+            values |= {"tags": None, "undecodable": (*values.get("undecodable", ()), "tags")}
         return cls(**values | {"status": Status(values["status"])})
 
     @property

@@ -46,11 +46,13 @@ class ScheduleRecord:
     crashes: int
     suspect: bool
     checkpoint: Any
+    undecodable: tuple[str, ...] = ()
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """Read a row."""
-        return cls(**values_of(cls, row, JSON_COLUMNS))
+        values = values_of(cls, row, JSON_COLUMNS)
+        return cls(**values | {"recent_runs": values["recent_runs"] or []})
 
     @property
     def rule(self) -> Rule:

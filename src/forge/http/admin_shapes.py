@@ -11,7 +11,15 @@ from forge.core.lifecycle import State, Status
 from forge.core.retry import ErrorClass
 from forge.dead_letters.bulk import HIGHEST_RATE, MOST_CANARIES
 from forge.dead_letters.review import LONGEST_NOTES, check_notes
-from forge.http.shapes import AnyPriority, JobOut, Name, Precision, PriorityValue, Whole
+from forge.http.shapes import (
+    UNDECODABLE,
+    AnyPriority,
+    JobOut,
+    Name,
+    Precision,
+    PriorityValue,
+    Whole,
+)
 
 Category = Literal[
     "ingestion",
@@ -148,6 +156,7 @@ class DeadLetterDetail(DeadLetterItem):
     attempts: Any = Field(description="Each attempt: its number, outcome, error, start and end.")
     crashes: int
     original_scheduled_at: datetime
+    undecodable: list[str] = Field(description=UNDECODABLE)
 
 
 class DeadLetterGroupOut(BaseModel):

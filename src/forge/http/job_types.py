@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 
-from forge.core.payload import decode
+from forge.core.payload import decode_if_possible
 from forge.http.access import User
 from forge.http.shapes import Items, JobTypeOut
 from forge.store import job_types
@@ -37,5 +37,5 @@ def _shown(row: Row) -> dict[str, Any]:
     shown = dict(row)
     for name in ("retry", "input_schema", "output_schema"):
         if isinstance(shown[name], str):
-            shown[name] = decode(shown[name])
+            shown[name] = decode_if_possible(shown[name])
     return shown

@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic_core import to_json
 
 from forge.core.lifecycle import Status
-from forge.core.payload import decode
+from forge.core.payload import decode_if_possible
 from forge.core.redact import redact, secrets_in
 from forge.store.statement import Row
 
@@ -56,9 +56,11 @@ class LiveJob(NamedTuple):
 
 def _without_secrets(row: Row) -> dict[str, Any]:
     allowed = row["allow_sensitive"] or ()
-    known = secrets_in(decode(row["input"]), allowed) if row["input"] else ()
-    output = decode(row["output"]) if row["output"] else None
+    known = secrets_in(decode_if_possible(row["input"]), allowed)
+    output = decode_if_possible(row["output"])
     told = {name: row[name] for name in ("progress_message", "last_error")}
+    is_undecodable = output is None and row["output"] not in (None, "null")
     return {name: redact(value, known) for name, value in told.items()} | {
-        "output": redact(output, known, allowed)
+        "output": redact(output, known, allowed),
+        "undecodable": ["output"] if is_undecodable else [],
     }

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from forge.core.schedule import Missed
-from forge.http.shapes import Duration, PriorityValue
+from forge.http.shapes import UNDECODABLE, Duration, PriorityValue
 
 
 class RunOut(BaseModel):
@@ -54,6 +54,7 @@ class ScheduleOut(BaseModel):
     crashes: int = Field(description="How often the run at hand was ended by us.")
     suspect: bool = Field(description="Whether a worker died during it: it runs alone.")
     checkpoint: Any
+    undecodable: list[str] = Field(description=UNDECODABLE)
     in_words: str = Field(
         description="When it runs, for people.", examples=["at 03:00 every day, Europe/Paris time"]
     )

@@ -25,6 +25,7 @@ from forge.core.wish import check_name
 
 T = TypeVar("T")
 MOST_AT_ONCE = 10_000
+UNDECODABLE = "Names of fields whose stored value cannot be read; they are null here."
 
 # Durations are written as everywhere in Forge: "30s", "5m", "2h".
 Duration = Annotated[
@@ -131,6 +132,7 @@ class JobOut(JobRecord):
 
     priority: PriorityValue
     timeout: Duration | None
+    undecodable: tuple[str, ...] = Field((), description=UNDECODABLE)
 
     @computed_field  # type: ignore[prop-decorator]
     @property

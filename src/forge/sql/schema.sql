@@ -19,6 +19,38 @@ begin
 end
 $_$;
 
+CREATE FUNCTION public.forge_check_json(value jsonb, what text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+declare
+    written constant text := value::text;
+    bare text;
+    nested text;
+begin
+    if octet_length(written) > 262144 then
+        raise exception '% is % bytes of JSON, the limit is 262144', what, octet_length(written)
+            using errcode = 'program_limit_exceeded', hint = 'store the content elsewhere and pass a reference to it';
+    elsif length(written) < 130 then
+        return;  -- too short for 65 levels or 309 digits
+    end if;
+    bare := regexp_replace(written, '"(\\.|[^"\\])*"', '', 'g');
+    nested := translate(regexp_replace(bare, '[^][{}]', '', 'g'), '{}', '[]');
+    for _ in 1..64 loop
+        exit when nested = '';
+        nested := replace(nested, '[]', '');  -- takes the innermost level away
+    end loop;
+    if nested <> '' then
+        raise exception '% is nested deeper than 64 levels', what
+            using errcode = 'program_limit_exceeded', hint = 'flatten it';
+    elsif exists (select from regexp_matches(bare, '([0-9]+)(\.[0-9]+)?', 'g') as number
+                  where length(number[1]) > case when number[2] is null then 4300 else 308 end) then
+        raise exception '% has a number of too many digits', what
+            using errcode = 'numeric_value_out_of_range',
+                  hint = 'pass it as text; a whole number may have 4300 digits, one with a fraction 308 before the point';
+    end if;
+end
+$$;
+
 CREATE FUNCTION public.forge_check_moment(value timestamp with time zone, what text) RETURNS timestamp with time zone
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -188,10 +220,10 @@ begin
     elsif forge_dispatch.delay not between '0' and '36500 days' then
         raise exception 'delay % is not a time to wait', forge_dispatch.delay
             using errcode = 'invalid_parameter_value', hint = 'use zero or more, up to 36500 days';
-    elsif octet_length(wish::text) > 262144 then
-        raise exception 'the input of % is % bytes of JSON, the limit is 262144', kind.name, octet_length(wish::text)
-            using errcode = 'program_limit_exceeded', hint = 'store the content elsewhere and pass a reference to it';
     end if;
+    perform forge_check_json(wish, 'the input of ' || kind.name);
+    perform forge_check_json(forge_dispatch.auth, 'auth');
+    perform forge_check_json(forge_dispatch.meta, 'meta');
     perform forge_check_name(tag, 'a tag') from unnest(forge_dispatch.tags) as tag;
 
     if kind.category is not null then
@@ -961,6 +993,8 @@ CREATE POLICY forge_tenant ON public.forge_outbox USING (((public.forge_current_
 CREATE POLICY forge_tenant ON public.forge_schedules USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
 
 REVOKE ALL ON FUNCTION public.forge_agreed(what text, inside jsonb, outside text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_check_json(value jsonb, what text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_check_moment(value timestamp with time zone, what text) FROM PUBLIC;
 

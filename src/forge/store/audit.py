@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from forge.core.payload import decode
+from forge.core.payload import decode_if_possible
 from forge.store.statement import Rows, Statement, ids, load
 
 # Above every id.
@@ -54,4 +54,4 @@ def listed(
 
 
 def _events(found: Rows) -> list[dict[str, Any]]:
-    return [dict(row) | {"detail": row["detail"] and decode(row["detail"])} for row in found]
+    return [dict(row) | {"detail": decode_if_possible(row["detail"])} for row in found]

@@ -11,7 +11,7 @@ from forge.core.dead_letter import (
     Reprocessed,
     Statistics,
 )
-from forge.core.payload import decode
+from forge.core.payload import decode_if_possible
 from forge.store.statement import Rows, Statement, ids, load
 
 # Above every id.
@@ -148,7 +148,11 @@ def _letters(found: Rows) -> list[DeadLetter]:
 def _payloads(found: Rows) -> dict[int, Any]:
     # Drivers differ: some hand out jsonb as text, some as what it means.
     return {
-        row["dlq_id"]: decode(row["payload"]) if isinstance(row["payload"], str) else row["payload"]
+        row["dlq_id"]: (
+            decode_if_possible(row["payload"])
+            if isinstance(row["payload"], str)
+            else row["payload"]
+        )
         for row in found
     }
 

@@ -30,7 +30,7 @@ from forge.core.outcome import (
     Settlement,
     Snoozed,
 )
-from forge.core.payload import decode
+from forge.core.payload import decode_if_possible
 from forge.core.redact import redact_text, secrets_in
 from forge.telemetry.lines import line_handler
 
@@ -200,7 +200,7 @@ def _error(outcome: Outcome, job: Job) -> str | None:
         case Raised(failure):
             # Longer than what is shown, so that no secret is cut in two and passes for none.
             said = f"{failure.exception}: {failure.message[:LONGEST_SAID]}"
-            return redact_text(said, secrets_in(decode(job.input)))[:LONGEST_ERROR]
+            return redact_text(said, secrets_in(decode_if_possible(job.input)))[:LONGEST_ERROR]
         case Crashed(how):
             return f"its process died: {how}"
         case Expired():

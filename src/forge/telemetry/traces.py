@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge.core.errors import ConfigError
 from forge.core.outcome import Failure
-from forge.core.payload import decode
+from forge.core.payload import decode_if_possible
 from forge.core.redact import redact_text, secrets_in
 from forge.core.signals import Snooze
 from forge.core.trace_context import TraceContext, read_traceparent
@@ -47,7 +47,11 @@ def trace(app: Any, *, links: bool = False) -> None:
                 span.set_attribute("forge.outcome", "snoozed")
                 raise
             except BaseException as error:
-                _record(span, app.classifier.failure(error), secrets_in(decode(ctx._job.input)))
+                _record(
+                    span,
+                    app.classifier.failure(error),
+                    secrets_in(decode_if_possible(ctx._job.input)),
+                )
                 raise
 
     app.middleware(in_span)

@@ -41,7 +41,7 @@ async def test_a_job_is_shown_as_it_stands_at_each_change_and_to_its_end(
 
     assert [seen[0]["status"], seen[-1]["status"]] == ["pending", "completed"]
     assert (seen[-1]["output"], seen[-1]["progress_message"]) == ({"known": "plans"}, "two\nlines")
-    assert set(seen[0]) == {*live_view.COLUMNS, "state", "output"}
+    assert set(seen[0]) == {*live_view.COLUMNS, "state", "output", "undecodable"}
     assert last_id.endswith("-final")
 
 

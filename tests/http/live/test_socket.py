@@ -61,7 +61,7 @@ async def test_no_more_is_shown_than_a_follower_needs(
         await live.subscribe(handle.id)
         job = await live.job()
 
-    assert set(job) == {*live_view.COLUMNS, "state", "output"}
+    assert set(job) == {*live_view.COLUMNS, "state", "output", "undecodable"}
     assert "plans" not in json.dumps(job)
 
 

@@ -49,6 +49,39 @@ begin
 end
 $$;
 
+-- Refuses JSON that Python cannot read or does not store: too long, nested too deeply, or with a number
+-- of too many digits. NUL characters are refused by jsonb itself.
+create function forge_check_json(value jsonb, what text) returns void
+    language plpgsql immutable strict parallel safe as $$
+declare
+    written constant text := value::text;
+    bare text;
+    nested text;
+begin
+    if octet_length(written) > 262144 then
+        raise exception '% is % bytes of JSON, the limit is 262144', what, octet_length(written)
+            using errcode = 'program_limit_exceeded', hint = 'store the content elsewhere and pass a reference to it';
+    elsif length(written) < 130 then
+        return;  -- too short for 65 levels or 309 digits
+    end if;
+    bare := regexp_replace(written, '"(\\.|[^"\\])*"', '', 'g');
+    nested := translate(regexp_replace(bare, '[^][{}]', '', 'g'), '{}', '[]');
+    for _ in 1..64 loop
+        exit when nested = '';
+        nested := replace(nested, '[]', '');  -- takes the innermost level away
+    end loop;
+    if nested <> '' then
+        raise exception '% is nested deeper than 64 levels', what
+            using errcode = 'program_limit_exceeded', hint = 'flatten it';
+    elsif exists (select from regexp_matches(bare, '([0-9]+)(\.[0-9]+)?', 'g') as number
+                  where length(number[1]) > case when number[2] is null then 4300 else 308 end) then
+        raise exception '% has a number of too many digits', what
+            using errcode = 'numeric_value_out_of_range',
+                  hint = 'pass it as text; a whole number may have 4300 digits, one with a fraction 308 before the point';
+    end if;
+end
+$$;
+
 -- The key that a type's own rule gives a job: of the whole input, or of what lies at a path in it.
 -- It bears the type's name, so that two types may use the same payment.
 create function forge_idempotency_key(job_type text, idempotent text, input jsonb) returns text

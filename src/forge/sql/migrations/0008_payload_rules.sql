@@ -280,10 +280,10 @@ begin
     elsif forge_dispatch.delay not between '0' and '36500 days' then
         raise exception 'delay % is not a time to wait', forge_dispatch.delay
             using errcode = 'invalid_parameter_value', hint = 'use zero or more, up to 36500 days';
-    elsif octet_length(wish::text) > 262144 then
-        raise exception 'the input of % is % bytes of JSON, the limit is 262144', kind.name, octet_length(wish::text)
-            using errcode = 'program_limit_exceeded', hint = 'store the content elsewhere and pass a reference to it';
     end if;
+    perform forge_check_json(wish, 'the input of ' || kind.name);
+    perform forge_check_json(forge_dispatch.auth, 'auth');
+    perform forge_check_json(forge_dispatch.meta, 'meta');
     perform forge_check_name(tag, 'a tag') from unnest(forge_dispatch.tags) as tag;
 
     if kind.category is not null then
