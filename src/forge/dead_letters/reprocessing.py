@@ -57,6 +57,9 @@ class Progress:
 @job(name=REPROCESS, queue=QUEUE, priority="high", dead_letter=False, max_attempts=20)
 async def reprocess(ctx: "JobContext", input: Wanted) -> dict[str, Any]:
     """Make new jobs of dead letters, one slice of them."""
+    if ctx.tenant_id is not None:
+        # The database vouches for the job's tenant, and not for what the input says.
+        input = input.model_copy(update={"tenant_id": ctx.tenant_id})
     work = Reprocessing(ctx, input, Progress(**(ctx.checkpoint or {"began": time.time()})))
     for _ in range(MOST_BATCHES):
         await work.settle()
