@@ -35,6 +35,7 @@ from forge.store.borrowed import all_or_nothing, notify_on, run_on
 from forge.store.jobs import Dispatched
 from forge.store.migrate import migrate
 from forge.store.notify import WAKE
+from forge.store.waiting_index import index_waiting
 from forge.telemetry.measured import Measured
 from forge.transports.switch import switch
 from forge.waker import MANY
@@ -251,6 +252,8 @@ class Forge(Calls, Recurring, Requesting, Measured):
         database = await self._session_here().database()
         applied = await migrate(database)
         await switch(database, self.config.transport)
+        if self.config.server.max_pending_per_tenant is not None:
+            await index_waiting(database)
         return [str(step) for step in applied]
 
     async def close(self) -> None:

@@ -39,6 +39,12 @@ class ServerConfig(Section):
     max_body: Annotated[int | None, BeforeValidator(lambda v: v if v is None else size(v))] = None
     # Other sites whose pages may open a WebSocket; the server's own always may.
     allowed_origins: Names = ()
+    # How urgent callers without the role staff may make a job: as its type says, or as they like.
+    priorities: Literal["type", "any"] = "type"
+    # How many jobs of one tenant may wait before the server takes no more; None is no limit.
+    max_pending_per_tenant: Annotated[
+        int | None, BeforeValidator(lambda v: v if v is None else whole(1, 100_000)(v))
+    ] = None
     # How long a client may take to send its headers, to send its body, to send another request and
     # to read an answer. Bodies and answers of more than 16 KB a second have longer.
     header_timeout: Duration = timedelta(seconds=10)

@@ -40,7 +40,7 @@ async def test_what_is_asked_for_is_what_is_stored(
 
     job_id = await dispatched(
         http,
-        token("user"),
+        token("staff"),
         args={"to": "ann"},
         priority="critical",
         scheduled_at=tomorrow.isoformat(),

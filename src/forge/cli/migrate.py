@@ -18,6 +18,7 @@ class Report(NamedTuple):
 
     applied: list[str]
     transport: str | None
+    waiting_index: str | None
     roles: list[str]
     job_types: list[str]
     warnings: "list[Finding]"
@@ -65,19 +66,22 @@ async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> Report:
     from forge.store import job_types
     from forge.store.migrate import migrate
     from forge.store.roles import ROLES, grant_roles
+    from forge.store.waiting_index import index_waiting
     from forge.transports.switch import switch
     from forge.types import type_rows
 
     database = await (await app.session()).database()
     applied = [str(step) for step in await migrate(database, on_wait=_say_wait)]
     transport = await switch(database, app.config.transport)
+    is_limited = app.config.server.max_pending_per_tenant is not None
+    index = await index_waiting(database) if is_limited else None
     if roles:
         await grant_roles(database)
     if app.definitions:
         await database.run(job_types.register(type_rows(app.definitions.values())))
     warnings = await check_rights(database, is_embedded=is_embedded)
     made = list(ROLES) if roles else []
-    return Report(applied, transport, made, sorted(app.definitions), warnings)
+    return Report(applied, transport, index, made, sorted(app.definitions), warnings)
 
 
 def _say_wait(reason: str) -> None:
@@ -91,6 +95,8 @@ def _print(report: Report) -> None:
         click.echo("nothing to do: the database is up to date")
     if report.transport is not None:
         click.echo(report.transport)
+    if report.waiting_index is not None:
+        click.echo(report.waiting_index)
     if report.roles:
         click.echo(f"roles: {' and '.join(report.roles)} have their grants")
     if report.job_types:

@@ -31,6 +31,7 @@ from forge.http.json_route import ExpressLane
 from forge.http.known_query import KnownQuery
 from forge.http.limits import Limits
 from forge.http.measured import Measured
+from forge.http.pending_limit import PendingLimit
 from forge.http.refusals import install_refusals
 from forge.http.rules import following
 from forge.http.slashes import LastSlash
@@ -86,6 +87,8 @@ def create_app(app: "Forge", *, authenticator: Authenticator | None = None) -> F
         # An authenticator of another kind has no keys to bind them to.
         authenticator.keys if isinstance(authenticator, Authenticator) else None,
     )
+    most = settings.server.max_pending_per_tenant
+    api.state.pending_limit = None if most is None else PendingLimit(most)
     for router in ROUTERS:
         api.include_router(router)
     install_refusals(api)

@@ -10,6 +10,7 @@ from forge.http.described import problems
 from forge.http.identity import Role
 from forge.http.loopback import is_local
 from forge.http.problem import Problem
+from forge.store import jobs
 
 router = APIRouter(tags=["health"])
 AGAIN = {"Retry-After": "10"}
@@ -56,6 +57,9 @@ async def readyz(
     """
     request.app.state.rules().require_current()
     await require_database(request.app.state.forge)
+    if request.app.state.pending_limit is not None:
+        session = await request.app.state.forge.session()
+        await (await session.database()).run(jobs.count_waiting(0, 1))  # raises without its index
     return await _deep(request) if deep else Readiness(status="ready")
 
 

@@ -1,6 +1,8 @@
 """Dispatch over HTTP: one job, or many that are made together or not at all."""
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeVar
 from uuid import UUID
@@ -11,13 +13,14 @@ from forge import dispatch as dispatching
 from forge.core.errors import Fault, InvalidPayload
 from forge.core.key import is_keyed
 from forge.core.lifecycle import Status
-from forge.core.wish import Options, TypeDefaults, Wish, make_wish
+from forge.core.wish import Options, TypeDefaults, Wish, make_wish, parse_priority
 from forge.http.access import Caller, User
 from forge.http.described import problems
 from forge.http.gathering import Gatherer
-from forge.http.identity import Identity
+from forge.http.identity import Identity, Role
 from forge.http.json_route import JsonRoute
 from forge.http.off_loop import off_loop
+from forge.http.pending_limit import PendingLimit
 from forge.http.problem import Problem, faults_at, invalid
 from forge.http.shapes import (
     DispatchIn,
@@ -35,7 +38,14 @@ from forge.waker import MANY
 
 router = APIRouter(tags=["jobs"], route_class=JsonRoute)
 REFUSED = problems(
-    "bad_request", "unknown_job_type", "too_large", "unsupported_media_type", "invalid"
+    "bad_request",
+    "forbidden",
+    "priority_too_high",
+    "unknown_job_type",
+    "too_large",
+    "unsupported_media_type",
+    "invalid",
+    "too_many",
 )
 T = TypeVar("T")
 # How many bad inputs are named in a refusal.
@@ -54,8 +64,10 @@ async def dispatch_job(
 ) -> DispatchOut:
     """Ask for one call of a job."""
     kind = await _kind(caller, job_type)
+    wanted = body or _NOTHING
     try:
-        made = await _one(request, caller, kind, body or _NOTHING)
+        async with _admitted(request, caller, wanted, 1):
+            made = await _one(request, caller, kind, wanted)
     except InvalidPayload as error:
         raise invalid(faults_at("$.args", error)) from None
     return DispatchOut.model_construct(
@@ -77,20 +89,32 @@ async def dispatch_jobs(
     request: Request, job_type: str, caller: User, body: DispatchManyIn
 ) -> DispatchManyOut:
     """Ask for one call per input: all are dispatched, or none."""
-    options = in_trace(request, job_type, _options(caller, body))
     kind = await _kind(caller, job_type)
+    options = in_trace(request, job_type, _options(caller, kind, body))
     if not body.inputs:
         return DispatchManyOut(count=0)
     statement = await off_loop(await _size(request), _many, kind, body.inputs, options)
-    made = await caller.run(statement)
+    async with _admitted(request, caller, body, len(body.inputs)):
+        made = await caller.run(statement)
     (await caller.app.session()).wake(MANY)
     return DispatchManyOut(count=sum(job.is_new for job in made))
 
 
 _NOTHING = DispatchIn()
+_UNLIMITED: AbstractAsyncContextManager[None] = nullcontext()
 
 
-def _options(caller: Caller, wanted: DispatchOptions) -> Options:
+def _admitted(
+    request: Request, caller: Caller, wanted: DispatchOptions, count: int
+) -> AbstractAsyncContextManager[None]:
+    """Hold room for so many jobs of a tenant while they are written, where there is a limit."""
+    limit: PendingLimit | None = request.app.state.pending_limit
+    if limit is None:
+        return _UNLIMITED
+    return limit.admitted(caller, caller.tenant_meant(wanted.tenant_id), count)
+
+
+def _options(caller: Caller, kind: JobType, wanted: DispatchOptions) -> Options:
     """Return what is asked for, for the caller's tenant and in the caller's name."""
     options: Any = {
         name: value
@@ -100,7 +124,25 @@ def _options(caller: Caller, wanted: DispatchOptions) -> Options:
     if (tenant := caller.tenant_meant(options.get("tenant_id"))) is not None:
         options["tenant_id"] = tenant
     options["auth"] = caller.identity.as_auth()
+    if Role.STAFF not in caller.identity.roles and caller.app.config.server.priorities == "type":
+        _keep_in_line(kind.defaults, options)
     return options  # type: ignore[no-any-return]
+
+
+def _keep_in_line(kind: TypeDefaults, options: Options) -> None:
+    """Refuse a higher priority than the type's, and a place before the jobs that wait already."""
+    asked = options.get("priority")
+    if asked is not None and parse_priority(asked) > kind.priority:
+        raise Problem(
+            "priority_too_high",
+            f"priority {asked!r} is above {kind.priority}, the priority of {kind.name}; leave it "
+            'out, or use a token with the role staff ([server] priorities = "any" allows it to '
+            "every caller)",
+        )
+    due = options.get("scheduled_at")
+    # Jobs of one priority run in the order of their times.
+    if due is not None and due <= datetime.now(UTC):
+        del options["scheduled_at"]
 
 
 async def _kind(caller: Caller, job_type: str) -> JobType:
@@ -121,7 +163,7 @@ async def _one(request: Request, caller: Caller, kind: JobType, wanted: Dispatch
             wish = wish._replace(traceparent=trace)
         text = await off_loop(await _size(request), kind.written, wanted.args)
         return Dispatched(await _gatherer(request).dispatch(caller, wish, text), True)
-    options = in_trace(request, name, _options(caller, wanted))
+    options = in_trace(request, name, _options(caller, kind, wanted))
     size = await _size(request)
     (made,) = await caller.run(await off_loop(size, dispatching.one, kind, wanted.args, options))
     (await caller.app.session()).wake()
@@ -133,7 +175,7 @@ def _wish(caller: Caller, kind: JobType, wanted: DispatchIn) -> Wish | None:
     if wanted.model_fields_set <= {"args"}:
         wish = _plain_wish(kind.defaults, caller.identity)
     else:
-        wish = make_wish(kind.defaults, _options(caller, wanted))
+        wish = make_wish(kind.defaults, _options(caller, kind, wanted))
     has_rules = wish.category is not None or is_keyed(kind.defaults, wanted.idempotency_key)
     return wish if not has_rules and jobs.fits_each(wish) else None
 

@@ -27,6 +27,7 @@ KINDS: Mapping[str, Kind] = {
     "bad_request": Kind(400, "Bad request", "The request is not HTTP or JSON that can be read."),
     "unauthenticated": Kind(401, "No valid token", "Send `Authorization: Bearer <token>`."),
     "forbidden": Kind(403, "Not allowed", "The token lacks the role that this needs."),
+    "priority_too_high": Kind(403, "Priority too high", "Callers may not exceed their type's."),
     "not_found": Kind(404, "Not found", "There is no such thing, or it is another tenant's."),
     "unknown_job_type": Kind(404, "Unknown job type", "Nobody registered a type of this name."),
     "method_not_allowed": Kind(405, "Method not allowed", "The path exists, for other methods."),

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from forge.core.errors import SchemaMissing
 from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.outcome import Completion, Settlement
@@ -251,6 +252,11 @@ def prune(
     return Statement(load("jobs/prune"), args, only)
 
 
+def count_waiting(tenant_id: int, most: int) -> Statement[int]:
+    """Count the waiting jobs of a tenant up to a bound; raise where the index for it is missing."""
+    return Statement(load("jobs/count_waiting_of_tenant"), (tenant_id, most), _count)
+
+
 def get(job_ids: Sequence[UUID]) -> Statement[Rows]:
     return Statement(load("jobs/get"), (job_ids,), rows)
 
@@ -307,3 +313,13 @@ def _all_new(new: Sequence[UUID]) -> Callable[[Rows], list[Dispatched]]:
 
 def _dispatched(found: Rows) -> list[Dispatched]:
     return [Dispatched(row["id"], row["is_new"]) for row in found]
+
+
+def _count(found: Rows) -> int:
+    count: int | None = found[0]["count"]
+    if count is None:
+        raise SchemaMissing(
+            "the index for [server] max_pending_per_tenant is missing; run `forge migrate` with "
+            "this setting"
+        )
+    return count

@@ -51,6 +51,8 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
             "database_url": None,
             "max_body": None,
             "allowed_origins": [],
+            "priorities": "type",
+            "max_pending_per_tenant": None,
             "header_timeout": "10s",
             "body_timeout": "30s",
             "idle_timeout": "75s",
