@@ -18,7 +18,7 @@ from forge.classify import Classifier
 from forge.config import Config, given_or_loaded, given_url
 from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.record import JobRecord
-from forge.core.wish import Options, check_uuid
+from forge.core.wish import Options, check_dict, check_tenant, check_uuid
 from forge.dead_letters import DeadLetters
 from forge.handle import JobHandle
 from forge.job_type import JobType
@@ -35,6 +35,7 @@ from forge.store.borrowed import all_or_nothing, notify_on, run_on
 from forge.store.jobs import Dispatched
 from forge.store.migrate import migrate
 from forge.store.notify import WAKE
+from forge.store.tenant import Callers, act_in_transaction
 from forge.store.waiting_index import index_waiting
 from forge.telemetry.measured import Measured
 from forge.transports.switch import switch
@@ -211,9 +212,27 @@ class Forge(Calls, Recurring, Requesting, Measured):
     async def _transaction(self) -> AsyncIterator["Connection[Any]"]:
         """Hold a transaction for what is dispatched in it; the workers hear of its commit."""
         session = self._session_here()
-        async with (await session.database()).acquire() as connection, connection.transaction():
+        async with (await session.database()).transaction() as connection:
             yield connection
         session.wake(MANY)
+
+    async def act_for(
+        self, conn: Any, *, tenant_id: int | None = None, auth: dict[str, Any] | None = None
+    ) -> None:
+        """Act for a tenant until the end of the connection's transaction; None is an operator.
+
+        A connection of yours that logs in as forge_api needs it before `conn=`. With `auth` it
+        writes jobs, reviews and audit rows in that name alone, whatever SQL it runs.
+        """
+        tenant = check_tenant(tenant_id)
+        callers = self._callers()
+        caller = callers.tenant(tenant)
+        if auth is not None:
+            caller = callers.bound(tenant, check_dict(auth, "auth"))
+        await run_on(conn, act_in_transaction(caller))
+
+    def _callers(self) -> Callers:
+        return Callers(self.config.auth.secret)
 
     async def get(self, job_id: UUID | str) -> JobRecord:
         """Return a job as it stands now."""

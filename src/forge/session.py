@@ -8,6 +8,7 @@ from forge.config import Config
 from forge.store.database import Database
 from forge.store.embedded import SharedServer, open_shared
 from forge.store.migrate import migrate
+from forge.store.tenant import Callers
 from forge.telemetry.call_meter import CallMeter
 from forge.telemetry.measured import Measured
 from forge.waker import Waker
@@ -113,4 +114,5 @@ class Session:
             connect_timeout=settings.connect_timeout,
             observers=self._measured.observers,
             events=self._measured.events,
+            callers=Callers(self._config.auth.secret),
         )

@@ -74,6 +74,12 @@ class SyncForge:
             self._elsewhere.wake_later()
         return count
 
+    def act_for(
+        self, conn: Any, *, tenant_id: int | None = None, auth: dict[str, Any] | None = None
+    ) -> None:
+        """Act for a tenant until the end of the connection's transaction; None is an operator."""
+        without_loop(conn, self._app.act_for(conn, tenant_id=tenant_id, auth=auth))
+
     def call(
         self,
         call: "CallDefinition[Any, Any] | str",

@@ -29,7 +29,8 @@ def test_programs_are_told_in_json(empty: Project) -> None:
     assert first["roles"] == ["forge_api", "forge_worker"]
     assert "greet" in first["job_types"]
     assert [warning["check"] for warning in second.pop("warnings")] == ["owner"]
-    assert second == {"applied": [], "transport": None, "roles": [], "job_types": []}
+    nothing = {"applied": [], "transport": None, "roles": [], "job_types": []}
+    assert second == {**nothing, "signs_callers": None, "waiting_index": None}
 
 
 def test_the_sql_it_prints_makes_the_same_database(empty: Project) -> None:

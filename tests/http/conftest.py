@@ -17,6 +17,7 @@ from forge.config_server import AuthConfig
 from forge.http import create_app
 from forge.store.database import Database
 from forge.store.roles import grant_roles
+from forge.store.tenant import Callers
 from tests.faults.kit.process import until
 from tests.flow.dead_letters.conftest import bury, flaky
 from tests.flow.engine.conftest import app, make_app, work
@@ -47,7 +48,8 @@ Serve = Callable[[FastAPI], Awaitable[str]]
 
 @pytest.fixture
 async def api_url(database: Database) -> str:
-    """The test's database as the server may see it: with the grants of forge_api alone."""
+    """The test's database as the server may see it: as forge_api, for signed callers alone."""
+    database.callers = Callers(SECRET)
     await grant_roles(database)
     return database.url.replace("//forge@", "//forge_api@")
 

@@ -92,7 +92,7 @@ async def test_what_the_admin_api_asks_reads_a_bounded_part_of_large_tables(
         if known == "fresh":
             await psql.execute("analyze forge_dead_letters, forge_audit_events")
         for name, (tenant, statement) in CASES.items():
-            setting = "" if tenant is None else str(tenant)
+            setting = "*" if tenant is None else str(tenant)
             await explain.execute("select set_config('forge.tenant_id', $1, false)", setting)
             plan = await planned(explain, statement)
             found[name, known] = plan.buffers
@@ -115,7 +115,7 @@ async def test_counts_of_matching_jobs_look_at_so_many_rows_and_no_more(
 
     read = {}
     for tenant in (None, 1, 99):
-        setting = "" if tenant is None else str(tenant)
+        setting = "*" if tenant is None else str(tenant)
         await connection.execute("select set_config('forge.tenant_id', $1, false)", setting)
         plan = await planned(connection, listing.count_matching(wanted, 1000, tenant))
         assert plan.ways_to("forge_jobs") == {"Index Scan"}

@@ -31,7 +31,8 @@ async def granted(database: Database, psql: Any) -> AsyncIterator[Database]:
 async def attacker(
     granted: Database, request: pytest.FixtureRequest
 ) -> AsyncIterator["asyncpg.Connection[Any]"]:
-    """A session of the role that the test names."""
+    """A session of the role that the test names, which acts for an operator."""
     conn = await asyncpg.connect(as_role(request.param, granted.url))
+    await conn.execute("select set_config('forge.tenant_id', '*', false)")
     yield conn
     await conn.close()

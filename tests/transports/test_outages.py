@@ -136,6 +136,7 @@ async def test_the_role_of_the_server_dispatches_with_a_row_in_the_outbox(
     await psql.execute("insert into forge_job_types (name) values ('echo')")
     api = await asyncpg.connect(database.url.replace("//forge@", "//forge_api@"))
 
+    await api.execute("set forge.tenant_id = '*'")
     await api.execute("select forge_dispatch('echo')")
     await api.execute("set forge.tenant_id = '7'")
     await api.execute("select forge_dispatch('echo', tenant_id => 7)")

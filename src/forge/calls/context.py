@@ -8,6 +8,8 @@ from forge.core.errors import InvalidValue
 from forge.core.signals import Rejected
 from forge.core.wish import Options, check_dict, check_tenant, parse_uuid
 from forge.handle import JobHandle
+from forge.store.borrowed import run_on
+from forge.store.tenant import act_in_transaction
 from forge.telemetry.trace_source import traceparent_for
 
 if TYPE_CHECKING:
@@ -138,6 +140,14 @@ class ActionContext(CallContext):
     def db(self) -> "Pool[Any]":
         """A connection pool: `async with ctx.db.acquire() as conn`."""
         return self._pool
+
+    async def act_for_caller(self, conn: "Connection[Any]") -> None:
+        """Act for the caller until the end of the connection's transaction, as a mutation does.
+
+        Without it a connection of this pool that logs in as forge_api sees none of Forge's rows.
+        """
+        caller = self._app._callers().bound(self._who.tenant_id, self._who.auth)
+        await run_on(conn, act_in_transaction(caller))
 
     @property
     def http(self) -> "httpx.AsyncClient":

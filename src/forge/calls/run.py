@@ -72,7 +72,7 @@ async def _mutate_once(
 ) -> Answer:
     session = await app.session()
     database = await session.database()
-    async with transaction(database, definition.isolation, who.tenant_id) as conn:
+    async with transaction(database, definition.isolation, who.tenant_id, who.auth) as conn:
         context = MutationContext(app, who, conn)
         answer = await _answer(app, definition, context, given, deadline)
     if context.dispatched:

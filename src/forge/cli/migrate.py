@@ -20,6 +20,8 @@ class Report(NamedTuple):
     transport: str | None
     waiting_index: str | None
     roles: list[str]
+    # None where no roles were made.
+    signs_callers: bool | None
     job_types: list[str]
     warnings: "list[Finding]"
 
@@ -66,6 +68,7 @@ async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> Report:
     from forge.store import job_types
     from forge.store.migrate import migrate
     from forge.store.roles import ROLES, grant_roles
+    from forge.store.tenant import standing
     from forge.store.waiting_index import index_waiting
     from forge.transports.switch import switch
     from forge.types import type_rows
@@ -75,13 +78,16 @@ async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> Report:
     transport = await switch(database, app.config.transport)
     is_limited = app.config.server.max_pending_per_tenant is not None
     index = await index_waiting(database) if is_limited else None
+    signs_callers = None
     if roles:
         await grant_roles(database)
+        signs_callers = bool((await database.run(standing()))["is_signed"])
     if app.definitions:
         await database.run(job_types.register(type_rows(app.definitions.values())))
     warnings = await check_rights(database, is_embedded=is_embedded)
+    known = sorted(app.definitions)
     made = list(ROLES) if roles else []
-    return Report(applied, transport, index, made, sorted(app.definitions), warnings)
+    return Report(applied, transport, index, made, signs_callers, known, warnings)
 
 
 def _say_wait(reason: str) -> None:
@@ -99,5 +105,9 @@ def _print(report: Report) -> None:
         click.echo(report.waiting_index)
     if report.roles:
         click.echo(f"roles: {' and '.join(report.roles)} have their grants")
+    if report.signs_callers:
+        click.echo("callers: have to be signed with [auth] secret")
+    elif report.signs_callers is not None:
+        click.echo("callers: are not signed; set [auth] secret and run this again")
     if report.job_types:
         click.echo(f"job types: {', '.join(report.job_types)}")

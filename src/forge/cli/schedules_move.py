@@ -99,7 +99,7 @@ async def _moved(app: "Forge", verb: str, known: "ScheduleRecord") -> "ScheduleR
 
     act = getattr(app.schedules, verb)
     database = await (await app.session()).database()
-    async with database.acquire() as conn, conn.transaction():
+    async with database.transaction() as conn:
         moved: ScheduleRecord = await act(
             known.type, known.key, tenant_id=known.tenant_id, conn=conn
         )

@@ -76,11 +76,13 @@ async def serve(
     app: "Forge", listener: socket.socket, *, lifeline: int | None, access_log: bool
 ) -> None:
     """Serve an app's HTTP API until told to stop."""
+    from forge.cli.check_callers import see_that_callers_are_accepted
     from forge.http.app import create_app, end_streams
     from forge.telemetry.logs import log_events
 
     # The embedded PostgreSQL starts now; a configured one is reached when it is first needed.
     await (await app.session()).database()
+    await see_that_callers_are_accepted(app)
     api = create_app(app)
     log_events(app.events)
     server = make_server(

@@ -12,7 +12,6 @@ from forge.schedules.definition import ScheduleDefinition
 from forge.schedules.verbs import Ask, Name, Options, Wish, named
 from forge.store import schedules
 from forge.store.borrowed import run_on
-from forge.store.tenant import become_in_transaction
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -130,8 +129,7 @@ class Schedules:
             (self._wake_later or (await self._app.session()).wake_later)()
             return done
         session = await self._app.session()
-        async with (await session.database()).acquire() as own, own.transaction():
-            await become_in_transaction(own, tenant)
+        async with (await session.database()).transaction(tenant) as own:
             done = await verb(partial(run_on, own))
         session.wake()
         return done

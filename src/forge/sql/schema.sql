@@ -19,6 +19,40 @@ begin
 end
 $_$;
 
+CREATE FUNCTION public.forge_caller() RETURNS jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL SAFE
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+declare
+    given constant text := current_setting('forge.tenant_id', true);
+    is_signed boolean;
+begin
+    if given is null or given = '' then
+        return null;
+    end if;
+    -- Null without a key. The signatures are hashed once more, so that the time of the comparison says
+    -- nothing about them.
+    select bool_or(sha256(convert_to(left(given, 64), 'UTF8')) = sha256(convert_to(encode(
+               sha256(outer_pad || sha256(inner_pad || convert_to(substr(given, 66), 'UTF8'))), 'hex'), 'UTF8')))
+    into is_signed
+    from forge_signing_keys;
+    if is_signed is null then
+        if given !~ '^[0-9a-f]{64}\.[0-9]{1,12}\.\{' then
+            return ('{"tenant_id":' || coalesce(nullif(given, '*')::bigint::text, 'null') || '}')::jsonb;
+        end if;
+    elsif not is_signed then
+        raise exception 'the caller in forge.tenant_id is not signed with a registered key; set [auth] secret to the '
+            'secret with which `forge migrate --roles` was run, or run it with this one'
+            using errcode = 'insufficient_privilege';
+    elsif to_timestamp(split_part(given, '.', 2)::float8) < now() then
+        raise exception 'the signed caller in forge.tenant_id expired at %; sign it again, and compare the clocks of '
+            'this server and its client if it was just signed', to_timestamp(split_part(given, '.', 2)::float8)
+            using errcode = 'insufficient_privilege';
+    end if;
+    return substr(given, 67 + length(split_part(given, '.', 2)))::jsonb;
+end
+$$;
+
 CREATE FUNCTION public.forge_check_json(value jsonb, what text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -189,7 +223,7 @@ $$;
 
 CREATE FUNCTION public.forge_current_tenant() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN (NULLIF(current_setting('forge.tenant_id'::text, true), ''::text))::bigint;
+    RETURN ((public.forge_caller() ->> 'tenant_id'::text))::bigint;
 
 CREATE FUNCTION public.forge_dispatch(job_type text, input jsonb DEFAULT '{}'::jsonb, priority text DEFAULT NULL::text, scheduled_at timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, tenant_id bigint DEFAULT NULL::bigint, correlation_id uuid DEFAULT NULL::uuid, queue text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, auth jsonb DEFAULT NULL::jsonb, meta jsonb DEFAULT NULL::jsonb, notify boolean DEFAULT false) RETURNS uuid
     LANGUAGE plpgsql
@@ -360,9 +394,18 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.forge_is_bound() RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    RETURN (NOT (pg_has_role(SESSION_USER, CURRENT_USER, 'usage'::text) OR COALESCE(pg_has_role(SESSION_USER, (to_regrole('forge_worker'::text))::oid, 'usage'::text), false)));
+
 CREATE FUNCTION public.forge_is_card(digits text) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN CASE WHEN (digits ~ '^(4(\d{12}|\d{15}|\d{18})|(5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}|3(0[0-5]|[68]\d)\d{11}|(6011|65\d\d|64[4-9]\d)\d{12,15}|35(2[89]|[3-8]\d)\d{12,15}|62\d{14,17})$'::text) THEN (SELECT ((sum(((((sign.digit)::integer * (2 - (sign.place % (2)::bigint))) / 10) + (((sign.digit)::integer * (2 - (sign.place % (2)::bigint))) % (10)::bigint))) % (10)::numeric) = (0)::numeric) FROM regexp_split_to_table(reverse(forge_is_card.digits), ''::text) WITH ORDINALITY sign(digit, place)) ELSE false END;
+
+CREATE FUNCTION public.forge_is_operator() RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN COALESCE(((public.forge_caller() -> 'tenant_id'::text) = 'null'::jsonb), false);
 
 CREATE FUNCTION public.forge_refers(word text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -413,7 +456,7 @@ CREATE FUNCTION public.forge_job_estimates() RETURNS TABLE(name text, value text
     )
     select shares.attname::text, shares.value, (shares.share::float8 * whole.jobs::float8)::bigint
     from shares, whole
-    where forge_current_tenant() is null
+    where case when forge_is_bound() then forge_is_operator() else true end
 $$;
 
 CREATE FUNCTION public.forge_lane(job_type text, queue text, worker_capability text, priority integer) RETURNS bigint
@@ -463,6 +506,56 @@ begin
     end;
 end
 $_$;
+
+CREATE FUNCTION public.forge_may_dispatch(caller jsonb, tenant_id bigint, job_type text, queue text, auth jsonb, max_attempts integer) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+declare
+    is_own constant boolean := starts_with(job_type, 'forge.');
+    most integer;
+begin
+    if caller is null then
+        raise exception 'this connection acts for no caller, so that it cannot dispatch; call '
+            '`await app.act_for(conn)` or app.act_for(conn, tenant_id=…) first in its transaction'
+            using errcode = 'insufficient_privilege';
+    elsif (caller -> 'tenant_id' = 'null' or tenant_id = (caller ->> 'tenant_id')::bigint) is not true then
+        return false;
+    elsif not caller ? 'auth' then
+        return true;
+    elsif auth is distinct from nullif(caller -> 'auth', 'null') and (is_own or auth is not null) then
+        raise exception 'a job of type % cannot carry the auth of another caller; leave auth out', job_type
+            using errcode = 'insufficient_privilege';
+    elsif is_own <> (queue = 'forge') then
+        raise exception 'queue forge is for job types in forge.* and these for no other, not % in queue %',
+            job_type, queue
+            using errcode = 'insufficient_privilege';
+    end if;
+    most := case when is_own then 20
+                 else coalesce((select kind.max_attempts from forge_job_types as kind where kind.name = job_type), 3) end;
+    if max_attempts > most then
+        raise exception 'a job of type % has at most % attempts, not %; run `forge migrate --app` with the code that '
+            'says more', job_type, most, max_attempts
+            using errcode = 'insufficient_privilege';
+    end if;
+    return true;
+end
+$$;
+
+CREATE FUNCTION public.forge_may_sign(caller jsonb, name text) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+declare
+    own constant text := coalesce(nullif(caller #>> '{auth,actor}', ''), caller #>> '{auth,name}');
+begin
+    if caller ? 'auth' and name is distinct from own then
+        raise exception 'this connection acts for %, and cannot write in the name of %; pass its own name as actor',
+            coalesce(quote_literal(own), 'a caller without a name'), coalesce(quote_literal(name), 'nobody')
+            using errcode = 'insufficient_privilege';
+    end if;
+    return true;
+end
+$$;
 
 CREATE FUNCTION public.forge_may_tell(name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -603,15 +696,29 @@ begin
 end
 $_$;
 
+CREATE FUNCTION public.forge_signs_callers() RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL SAFE
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+begin
+    return exists (select from forge_signing_keys);
+end
+$$;
+
 CREATE FUNCTION public.forge_take_keys(tenants bigint[], keys text[], jobs uuid[]) RETURNS TABLE(tenant_id bigint, key text, job_id uuid)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 #variable_conflict use_column
 declare
-    own constant bigint := forge_current_tenant();
+    caller constant jsonb := case when forge_is_bound() then forge_caller() else '{}' end;
+    own constant bigint := (caller ->> 'tenant_id'::text)::bigint;
 begin
-    if own is not null and exists (select from pg_catalog.unnest(tenants) as tenant where tenant is distinct from own) then
+    if caller is null then
+        raise exception 'this connection acts for no caller, so that it cannot dispatch; call '
+            '`await app.act_for(conn)` or app.act_for(conn, tenant_id=…) first in its transaction'
+            using errcode = 'insufficient_privilege';
+    elsif own is not null and exists (select from pg_catalog.unnest(tenants) as tenant where tenant is distinct from own) then
         raise exception 'tenant % cannot take an idempotency key of another tenant', own
             using errcode = 'insufficient_privilege', hint = 'dispatch with the tenant_id of this connection';
     elsif exists (select from pg_catalog.unnest(jobs) as given (id)
@@ -632,7 +739,7 @@ end
 $$;
 
 CREATE FUNCTION public.forge_tell_of_job() RETURNS trigger
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 declare
@@ -841,6 +948,13 @@ CREATE TABLE public.forge_schedules (
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_cost_delay='0');
 
+CREATE TABLE public.forge_signing_keys (
+    is_current boolean NOT NULL,
+    inner_pad bytea NOT NULL,
+    outer_pad bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE public.forge_workers (
     id uuid NOT NULL,
     incarnation uuid NOT NULL,
@@ -895,6 +1009,9 @@ ALTER TABLE ONLY public.forge_schedules
 ALTER TABLE ONLY public.forge_schedules
     ADD CONSTRAINT forge_schedules_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.forge_signing_keys
+    ADD CONSTRAINT forge_signing_keys_pkey PRIMARY KEY (is_current);
+
 ALTER TABLE ONLY public.forge_workers
     ADD CONSTRAINT forge_workers_pkey PRIMARY KEY (id);
 
@@ -938,7 +1055,7 @@ CREATE TRIGGER forge_dead_letters_changed AFTER UPDATE ON public.forge_dead_lett
 
 CREATE TRIGGER forge_dead_letters_removed AFTER DELETE ON public.forge_dead_letters REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.forge_count_dead_letters();
 
-CREATE TRIGGER forge_dead_letters_review AFTER UPDATE OF status ON public.forge_dead_letters FOR EACH ROW WHEN ((((old.status)::text <> 'pending_review'::text) AND ((new.status)::text <> (old.status)::text))) EXECUTE FUNCTION public.forge_refuse_review();
+CREATE TRIGGER forge_dead_letters_review AFTER UPDATE OF status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload ON public.forge_dead_letters FOR EACH ROW WHEN ((((old.status)::text <> 'pending_review'::text) AND (((((((new.status)::text IS DISTINCT FROM (old.status)::text) OR (new.reviewed_at IS DISTINCT FROM old.reviewed_at)) OR (new.reviewed_by IS DISTINCT FROM old.reviewed_by)) OR (new.notes IS DISTINCT FROM old.notes)) OR (new.new_job_id IS DISTINCT FROM old.new_job_id)) OR (new.edited_payload IS DISTINCT FROM old.edited_payload)))) EXECUTE FUNCTION public.forge_refuse_review();
 
 CREATE TRIGGER forge_jobs_begin AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN ((((new.status)::text <> 'pending'::text) OR (new.lease <> 0) OR (new.attempts <> 0) OR (new.priority <> ALL ('{0,25,50,75,100}'::integer[])) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
 
@@ -974,25 +1091,27 @@ ALTER TABLE public.forge_outbox ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.forge_schedules ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY forge_tenant ON public.forge_attempts USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+CREATE POLICY forge_tenant ON public.forge_attempts USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator)));
 
-CREATE POLICY forge_tenant ON public.forge_audit_events USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+CREATE POLICY forge_tenant ON public.forge_audit_events USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator))) WITH CHECK ((((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator)) AND public.forge_may_sign(( SELECT public.forge_caller() AS forge_caller), actor)));
 
-CREATE POLICY forge_tenant ON public.forge_dead_letter_counts USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+CREATE POLICY forge_tenant ON public.forge_dead_letter_counts USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator)));
 
-CREATE POLICY forge_tenant ON public.forge_dead_letters USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+CREATE POLICY forge_tenant ON public.forge_dead_letters USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator))) WITH CHECK ((((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator)) AND ((reviewed_by IS NULL) OR public.forge_may_sign(( SELECT public.forge_caller() AS forge_caller), reviewed_by))));
 
-CREATE POLICY forge_tenant ON public.forge_idempotency_keys USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+CREATE POLICY forge_tenant ON public.forge_idempotency_keys USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator)));
 
-CREATE POLICY forge_tenant ON public.forge_jobs USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+CREATE POLICY forge_tenant ON public.forge_jobs USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator))) WITH CHECK (public.forge_may_dispatch(( SELECT public.forge_caller() AS forge_caller), tenant_id, (job_type)::text, (queue)::text, auth, max_attempts));
 
-CREATE POLICY forge_tenant ON public.forge_outbox USING (((public.forge_current_tenant() IS NULL) OR (EXISTS ( SELECT
+CREATE POLICY forge_tenant ON public.forge_outbox USING ((( SELECT public.forge_is_operator() AS forge_is_operator) OR (EXISTS ( SELECT
    FROM public.forge_jobs job
   WHERE (job.id = forge_outbox.job_id)))));
 
-CREATE POLICY forge_tenant ON public.forge_schedules USING (((public.forge_current_tenant() IS NULL) OR (tenant_id = public.forge_current_tenant())));
+CREATE POLICY forge_tenant ON public.forge_schedules USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator)));
 
 REVOKE ALL ON FUNCTION public.forge_agreed(what text, inside jsonb, outside text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_caller() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_check_json(value jsonb, what text) FROM PUBLIC;
 
@@ -1018,7 +1137,11 @@ REVOKE ALL ON FUNCTION public.forge_idempotency_key(job_type text, idempotent te
 
 REVOKE ALL ON FUNCTION public.forge_is_body(name text, value jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.forge_is_bound() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.forge_is_card(digits text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_is_operator() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_refers(word text) FROM PUBLIC;
 
@@ -1033,6 +1156,10 @@ REVOKE ALL ON FUNCTION public.forge_job_estimates() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.forge_lane(job_type text, queue text, worker_capability text, priority integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_looks_like(value text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_may_dispatch(caller jsonb, tenant_id bigint, job_type text, queue text, auth jsonb, max_attempts integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_may_sign(caller jsonb, name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_may_tell(name text) FROM PUBLIC;
 
@@ -1049,6 +1176,8 @@ REVOKE ALL ON FUNCTION public.forge_refuse_review() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.forge_retry_key(old_key text, dlq_id bigint, at numeric) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_ruled_payload(kind public.forge_job_types, payload jsonb, tenant bigint, correlation uuid, given_key text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_signs_callers() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_take_keys(tenants bigint[], keys text[], jobs uuid[]) FROM PUBLIC;
 

@@ -1,7 +1,8 @@
 """Where the database is, and the ways to reach it: a link for a purpose, or a pool for many."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from forge.store.links import Links
 from forge.store.loss import watch
 from forge.store.monitor import Monitor
 from forge.store.statement import Statement
+from forge.store.tenant import SETTING, Callers, act_in_transaction, execute, standing
 
 T = TypeVar("T")
 Connection = asyncpg.Connection
@@ -33,8 +35,11 @@ class Database:
         connect_timeout: timedelta = timedelta(seconds=10),
         observers: list[Observer] | None = None,
         events: Events | None = None,
+        callers: Callers | None = None,
     ) -> None:
         self.url = url
+        # Signs for whom its sessions act.
+        self.callers = callers or Callers()
         self.pool_size = pool_size
         self.pooler = pooler
         self.connect_timeout = connect_timeout.total_seconds()
@@ -46,6 +51,7 @@ class Database:
         self._links = Links(self.link, pool_size, self.connect_timeout)
         self._users: asyncpg.Pool[Any] | None = None
         self._opening = asyncio.Lock()
+        self._is_bound: bool | None = None
 
     async def connect(self, *, planned: bool = True) -> "asyncpg.Connection[Any]":
         """Open one connection; `planned` ones run Forge's own statements only."""
@@ -59,6 +65,7 @@ class Database:
         """
         link = Link(
             self.connect,
+            callers=self.callers,
             pooler=self.pooler,
             timeout=timeout,
             observers=self.observers,
@@ -71,12 +78,28 @@ class Database:
         return link
 
     async def run(self, statement: Statement[T], tenant: int | None = None) -> T:
-        """Run one statement in a transaction of its own, on behalf of a tenant or of everybody."""
+        """Run one statement in a transaction of its own, for a tenant or for an operator."""
         return await self._links.run(statement, tenant)
 
     def acquire(self) -> AbstractAsyncContextManager["asyncpg.Connection[Any]"]:
         """Borrow a connection for Forge's own statements."""
         return self._links.connection()
+
+    @asynccontextmanager
+    async def transaction(
+        self, tenant: int | None = None
+    ) -> AsyncIterator["asyncpg.Connection[Any]"]:
+        """Hold a transaction for Forge's own statements, for a tenant or for an operator."""
+        async with self.acquire() as connection, connection.transaction():
+            if tenant is not None or self.pooler:
+                await execute(connection, act_in_transaction(self.callers.tenant(tenant)))
+            yield connection
+
+    async def is_bound(self) -> bool:
+        """Whether this login has to name the caller it acts for; asked once."""
+        if self._is_bound is None:
+            self._is_bound = bool((await self.run(standing()))["is_bound"])
+        return self._is_bound
 
     async def users(self) -> "asyncpg.Pool[Any]":
         """Return the pool of the handlers: theirs alone, so that they cannot starve the worker."""
@@ -87,6 +110,7 @@ class Database:
                     max_size=self.pool_size,
                     connect=self._connect_for_users,
                     init=watch,
+                    reset=_forget_session,
                 )
         return self._users
 
@@ -98,15 +122,21 @@ class Database:
             await _close(users)
 
     def _options(self, planned: bool) -> dict[str, Any]:
+        own = {**SESSION, SETTING: self.callers.tenant(None)} if planned else None
         return {
             "statement_cache_size": 0 if self.pooler else 200,
-            "settings": session_settings(self.pooler, SESSION if planned else None),
+            "settings": session_settings(self.pooler, own),
         }
 
     async def _connect_for_users(self, _dsn: str | None, **given: Any) -> "asyncpg.Connection[Any]":
         connection = await self._connector.connect(**self._options(planned=False), **given)
         self._monitor.add_handlers(connection)
         return connection
+
+
+async def _forget_session(connection: "asyncpg.Connection[Any]") -> None:
+    """Leave the next user of a pooled session no settings, and no tables that hide Forge's own."""
+    await connection.execute(connection.get_reset_query() + "\ndiscard temp;")
 
 
 async def _close(pool: "asyncpg.Pool[Any]") -> None:

@@ -12,7 +12,7 @@ from forge.core.errors import ForgeError
 from forge.store.fault import BROKEN, DRIVER_ERRORS, is_lost, translated, unavailable
 from forge.store.secured import as_secured, is_secured, secured_text
 from forge.store.statement import Statement, load
-from forge.store.tenant import become, become_in_transaction
+from forge.store.tenant import SETTING, Callers, act, execute, standing
 
 T = TypeVar("T")
 # Told of each statement how many seconds it took, and what it failed with if it did.
@@ -39,6 +39,7 @@ class Link:
         self,
         connect: Callable[[], Awaitable["asyncpg.Connection[Any]"]],
         *,
+        callers: Callers,
         pooler: bool = False,
         timeout: float = 30,
         observers: Sequence[Observer] = (),
@@ -55,17 +56,20 @@ class Link:
         self._keeps = keeps and not pooler
         self._sent_at: float | None = None
         self.opened_at = 0.0
+        self._callers = callers
         self._observers = observers
         self._pooler = pooler
         self._timeout = timeout
         self._connection: asyncpg.Connection[Any] | None = None
         self._secured: bool | None = None
-        # For whom the session acts; None is everybody, as when it was opened.
+        self._bound: bool | None = None
+        # The tenant that the session acts for; None is an operator, as when it was opened.
         self.tenant: int | None = None
+        self._act_again_at = 0.0
         self._lock = asyncio.Lock()
 
     async def run(self, statement: Statement[T], tenant: int | None = None) -> T:
-        """Run one statement in a transaction of its own, on behalf of a tenant or of everybody."""
+        """Run one statement in a transaction of its own, for a tenant or for an operator."""
         async with self._lock:
             began = self._sent_at = perf_counter()
             try:
@@ -84,9 +88,10 @@ class Link:
             if secured_text(statement.sql) is not None and await self._is_secured(connection):
                 statement = as_secured(statement)
             if self._pooler:
-                return await _fetch_in_transaction(connection, statement, self._timeout, tenant)
-            if tenant != self.tenant:
-                await self._become(connection, tenant)
+                caller = self._callers.tenant(tenant)
+                return await _fetch_in_transaction(connection, statement, self._timeout, caller)
+            if tenant != self.tenant or monotonic() > self._act_again_at:
+                await self._act_for(connection, tenant)
             return await connection.fetch(statement.sql, *statement.args, timeout=self._timeout)
         except DRIVER_ERRORS as error:
             if is_lost(error):
@@ -140,8 +145,8 @@ class Link:
         async with self._lock:
             connection = await self._opened()
             try:
-                if self.tenant is not None:
-                    await self._become(connection, None)
+                if self.tenant is not None or monotonic() > self._act_again_at:
+                    await self._act_for(connection, None)
                 yield connection
             except asyncpg.PostgresError as error:
                 raise translated(error) from error
@@ -154,14 +159,22 @@ class Link:
                 if connection.is_closed() or connection.is_in_transaction():
                     self.drop()
 
-    async def _become(self, connection: "asyncpg.Connection[Any]", tenant: int | None) -> None:
+    async def _act_for(self, connection: "asyncpg.Connection[Any]", tenant: int | None) -> None:
         try:
-            await become(connection, tenant, self._timeout)
+            if tenant != self.tenant or await self._is_bound(connection):
+                await execute(connection, act(self._callers.tenant(tenant)), self._timeout)
         except BaseException:
-            # For whom it acts is not known, and nobody may find out by using it.
+            # For whom it acts is not known, and no statement may run to find out.
             self.drop()
             raise
         self.tenant = tenant
+        self._act_again_at = monotonic() + self._callers.renew_after
+
+    async def _is_bound(self, connection: "asyncpg.Connection[Any]") -> bool:
+        if self._bound is None:
+            found = await connection.fetchrow(standing().sql, timeout=self._timeout)
+            self._bound = bool(found and found["is_bound"])
+        return self._bound
 
     async def _is_secured(self, connection: "asyncpg.Connection[Any]") -> bool:
         if self._secured is None:
@@ -176,8 +189,9 @@ class Link:
 
     async def _open(self) -> "asyncpg.Connection[Any]":
         try:
+            self._act_again_at = monotonic() + self._callers.renew_after
             self._connection = await self._connect()
-            self._secured = self.tenant = None
+            self._secured = self._bound = self.tenant = None
         except DRIVER_ERRORS as error:
             self._note_silence(error)
             raise unavailable(error) from error
@@ -200,23 +214,13 @@ class Link:
             await close_quietly(connection)
 
 
-@asynccontextmanager
-async def planned_transaction(connection: "asyncpg.Connection[Any]") -> AsyncIterator[None]:
-    """Set the planner for one transaction, where a pooler forbids to set it for the session."""
-    async with connection.transaction(isolation="read_committed"):
-        for name, value in PLANNER.items():
-            await connection.execute(f"set local {name} = {value}")
-        yield
-
-
 async def _fetch_in_transaction(
-    connection: "asyncpg.Connection[Any]",
-    statement: Statement[Any],
-    timeout: float,
-    tenant: int | None,
+    connection: "asyncpg.Connection[Any]", statement: Statement[Any], timeout: float, caller: str
 ) -> Any:
-    async with asyncio.timeout(timeout), planned_transaction(connection):
-        await become_in_transaction(connection, tenant)
+    """Run a statement where a pooler forbids to set the planner and the caller for the session."""
+    settings = {**PLANNER, SETTING: caller}
+    async with asyncio.timeout(timeout), connection.transaction(isolation="read_committed"):
+        await connection.execute(load("transaction/plan"), [*settings], [*settings.values()])
         return await connection.fetch(statement.sql, *statement.args)
 
 

@@ -32,7 +32,7 @@ class Links:
         self._waiting: deque[asyncio.Future[Link]] = deque()
 
     async def run(self, statement: Statement[T], tenant: int | None = None) -> T:
-        """Run one statement in a transaction of its own, on behalf of a tenant or of everybody."""
+        """Run one statement in a transaction of its own, for a tenant or for an operator."""
         link = self._take(tenant) if self._idle else await self._wait()
         try:
             return await link.run(statement, tenant)

@@ -5,6 +5,7 @@ from importlib.resources import files
 import asyncpg
 
 from forge.core.errors import StatementRefused
+from forge.core.signed_caller import pads
 from forge.store.database import Database
 from forge.store.migrate import LOCK
 from forge.store.statement import load
@@ -13,13 +14,19 @@ ROLES = ("forge_api", "forge_worker")
 
 
 async def grant_roles(database: Database) -> None:
-    """Create forge_api and forge_worker where they are missing, and give them their rights."""
+    """Create forge_api and forge_worker where they are missing, and give them their rights.
+
+    Where `database` signs callers, they have to be signed with its key from then on.
+    """
+    key = database.callers.key
     connection = await database.connect(planned=False)
     try:
         async with connection.transaction():
             # Two who grant on one table at once would fail each other.
             await connection.execute(load("ledger/lock_in_transaction"), LOCK)
             await connection.execute(roles_as_sql())
+            if key is not None:
+                await connection.execute(load("tenant/register_key"), *pads(key))
     except asyncpg.InsufficientPrivilegeError as error:
         raise StatementRefused(
             f"{error}; run `forge migrate --roles` as the owner of Forge's tables, with the right "

@@ -1,7 +1,7 @@
 """One transaction for a mutation: committed whole, or rolled back whatever ends it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from forge.core.sqlstate import Blame
 from forge.store.database import Database
 from forge.store.fault import BROKEN, DRIVER_ERRORS, blame, is_busy, is_lost, refused, unavailable
 from forge.store.statement import Statement, load, nothing
-from forge.store.tenant import become_in_transaction
+from forge.store.tenant import act_in_transaction, execute
 
 Isolation = Literal["read_committed", "repeatable_read", "serializable"]
 ISOLATIONS: tuple[Isolation, ...] = ("read_committed", "repeatable_read", "serializable")
@@ -24,9 +24,15 @@ FOR_COMMIT = 30
 
 @asynccontextmanager
 async def transaction(
-    database: Database, isolation: Isolation, tenant: int | None = None
+    database: Database,
+    isolation: Isolation,
+    tenant: int | None = None,
+    auth: Mapping[str, Any] | None = None,
 ) -> AsyncIterator["asyncpg.Connection[Any]"]:
-    """Hold a connection of the handlers' pool and a transaction on it, on behalf of a tenant."""
+    """Hold a connection of the handlers' pool and a transaction on it that acts for a caller."""
+    caller = database.callers.bound(tenant, auth)
+    # A login that need not name a caller acts for an operator anyway.
+    acts = tenant is not None or await database.is_bound()
     pool = await database.users()
     try:
         conn = await pool.acquire(timeout=database.connect_timeout)
@@ -34,7 +40,8 @@ async def transaction(
         raise unavailable(error) from error
     try:
         async with _whole(conn, isolation, database):
-            await become_in_transaction(conn, tenant, FOR_COMMIT)
+            if acts:
+                await execute(conn, act_in_transaction(caller), FOR_COMMIT)
             yield conn
     except ForgeError:
         raise

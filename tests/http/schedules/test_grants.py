@@ -5,7 +5,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from forge import Forge
+from forge import Config, Forge
+from tests.http.conftest import AUTH
 from tests.store.placing import Psql
 
 RULE = {"every", "cron", "tz", "missed", "jitter", "priority", "worker_capability", "timeout"}
@@ -29,7 +30,7 @@ async def test_the_api_may_make_and_move_schedules_and_nothing_else(
 
 
 async def test_who_serves_subscriptions_sees_to_their_schedules(app: Forge, api_url: str) -> None:
-    async with Forge(database_url=api_url) as api:
+    async with Forge(Config(auth=AUTH), database_url=api_url) as api:
         made = await api.schedules.ensure("fetch_feed", "1", {"feed": 1}, every="1h")
         rests = await api.schedules.sync_enabled("fetch_feed", "1", "select where false")
         wakes = await api.schedules.ensure("fetch_feed", "1", {"feed": 1}, every="1h")

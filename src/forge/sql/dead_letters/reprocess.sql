@@ -3,7 +3,10 @@
 -- $1 ids, $2 the tenant that asks (null: any), $3 actor, $4 notes, $5 the edited payload (null: as it
 -- was), $6 priority (null: as it was), $7 the request that makes them (null: a person).
 -- Returns the new jobs.
-with locked as materialized (
+-- A caller who speaks for itself alone gives the new jobs its own auth; else they keep that of the old.
+with caller as materialized (
+    select case when forge_is_bound() then forge_caller() end as found
+), locked as materialized (
     -- by id alone: by its status there may be a million of them, and only a locked one's is true
     select letter.*
     from (select unnest($1::bigint[]) as dlq_id order by 1) as wanted
@@ -32,11 +35,12 @@ with locked as materialized (
            coalesce($6::integer, wish.priority), coalesce(type.max_attempts, old.max_attempts, 3),
            case when type.name is null then old.worker_capability else type.worker_capability end,
            wish.new_key, wish.queue, wish.tenant_id, wish.category, wish.correlation_id, wish.payload_version,
-           old.auth, old.traceparent, old.timeout, wish.job_id, $7::uuid, old.concurrency_key, old.tags,
+           case when caller.found ? 'auth' then nullif(caller.found -> 'auth', 'null') else old.auth end,
+           old.traceparent, old.timeout, wish.job_id, $7::uuid, old.concurrency_key, old.tags,
            case when jsonb_typeof(coalesce(old.meta, '{}')) = 'object'
                 then coalesce(old.meta, '{}') || jsonb_build_object('dlq_id', wish.dlq_id, 'notes', $4::text)
                 else old.meta end
-    from wishes as wish
+    from wishes as wish cross join caller
          left join forge_jobs as old on old.id = any (array[wish.job_id])
          left join forge_job_types as type on type.name = wish.job_type
 ), reviewed as (

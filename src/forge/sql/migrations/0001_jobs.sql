@@ -184,9 +184,14 @@ create function forge_take_keys(tenants bigint[], keys text[], jobs uuid[])
     returns table (tenant_id bigint, key text, job_id uuid) language plpgsql security definer as $$
 #variable_conflict use_column
 declare
-    own constant bigint := forge_current_tenant();
+    caller constant jsonb := case when forge_is_bound() then forge_caller() else '{}' end;
+    own constant bigint := (caller ->> 'tenant_id'::text)::bigint;
 begin
-    if own is not null and exists (select from pg_catalog.unnest(tenants) as tenant where tenant is distinct from own) then
+    if caller is null then
+        raise exception 'this connection acts for no caller, so that it cannot dispatch; call '
+            '`await app.act_for(conn)` or app.act_for(conn, tenant_id=…) first in its transaction'
+            using errcode = 'insufficient_privilege';
+    elsif own is not null and exists (select from pg_catalog.unnest(tenants) as tenant where tenant is distinct from own) then
         raise exception 'tenant % cannot take an idempotency key of another tenant', own
             using errcode = 'insufficient_privilege', hint = 'dispatch with the tenant_id of this connection';
     elsif exists (select from pg_catalog.unnest(jobs) as given (id)

@@ -97,9 +97,9 @@ group by 1, 2, 3, 4, 5, 6, 7, 8;
 
 alter table forge_dead_letter_counts enable row level security;
 create policy forge_tenant on forge_dead_letter_counts
-    using (forge_current_tenant() is null or tenant_id = forge_current_tenant());
+    using (tenant_id = (select forge_current_tenant()) or (select forge_is_operator()));
 
--- A review is for good: whoever wants another makes a new job.
+-- A review is for good, with who made it and why: whoever wants another makes a new job.
 create function forge_refuse_review() returns trigger language plpgsql as $$
 begin
     raise exception 'dead letter % is % already and cannot become %', old.dlq_id, old.status, new.status
@@ -108,8 +108,14 @@ begin
 end
 $$;
 
-create trigger forge_dead_letters_review after update of status on forge_dead_letters
-    for each row when (old.status <> 'pending_review' and new.status <> old.status)
+create trigger forge_dead_letters_review
+    after update of status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload on forge_dead_letters
+    for each row when (
+        old.status <> 'pending_review'
+        and (new.status, new.reviewed_at, new.reviewed_by, new.notes, new.new_job_id, new.edited_payload)
+            is distinct from
+            (old.status, old.reviewed_at, old.reviewed_by, old.notes, old.new_job_id, old.edited_payload)
+    )
     execute function forge_refuse_review();
 
 -- The key of a job that does again what another did: the old one and the time, shortened with a hash
@@ -124,7 +130,7 @@ create function forge_retry_key(old_key text, dlq_id bigint, at numeric) returns
 
 -- About how many jobs there are by what they have in some columns, from the planner's statistics. It
 -- runs as its owner, since callers that row security binds may not read such statistics, and answers
--- operators only. Operands have the types of the operator, so that none created later fits better.
+-- operators, and logins that row security does not bind. Operands have the types of the operator, so that none created later fits better.
 create function forge_job_estimates() returns table (name text, value text, jobs bigint)
     language sql stable security definer as $$
     with whole as (
@@ -143,5 +149,5 @@ create function forge_job_estimates() returns table (name text, value text, jobs
     )
     select shares.attname::text, shares.value, (shares.share::float8 * whole.jobs::float8)::bigint
     from shares, whole
-    where forge_current_tenant() is null
+    where case when forge_is_bound() then forge_is_operator() else true end
 $$;

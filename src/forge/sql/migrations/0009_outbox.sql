@@ -9,8 +9,10 @@ alter table forge_outbox set (fillfactor = 70, autovacuum_vacuum_scale_factor = 
 -- serves outbox/take
 create index forge_outbox_due on forge_outbox (send_at);
 
--- What is due later than a message can be delayed is sent when it no longer is.
-create function forge_tell_of_job() returns trigger language plpgsql as $$
+-- What is due later than a message can be delayed is sent when it no longer is. It runs as its owner:
+-- a role that may dispatch need not be able to write messages.
+create function forge_tell_of_job() returns trigger
+    language plpgsql security definer as $$
 declare
     first_send constant timestamptz := greatest(new.scheduled_at - interval '15 minutes', now());
 begin

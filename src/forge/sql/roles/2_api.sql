@@ -12,7 +12,9 @@ grant insert
 on forge_jobs to forge_api;
 
 -- keys are written by forge_take_keys and by the trigger of forge_jobs
-grant insert on forge_audit_events, forge_outbox to forge_api;
+-- when it happened is not the caller's to choose, and the policy decides in whose name
+revoke insert on forge_audit_events, forge_outbox from forge_api;
+grant insert (event, actor, tenant_id, job_id, dlq_id, schedule_id, notes, detail) on forge_audit_events to forge_api;
 -- schedules/ensure, enable, lock and run_now are the API's, so that a mutation can subscribe somebody
 -- and see to the schedule in one transaction; runs are not
 grant insert
@@ -26,13 +28,14 @@ on forge_schedules to forge_api;
 grant select on forge_dead_letter_counts to forge_api;
 grant update (status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload)
 on forge_dead_letters to forge_api;
-grant usage on sequence forge_numbers, forge_outbox_id_seq to forge_api;
+grant usage on sequence forge_numbers to forge_api;
 
 grant execute on function
     forge_uuidv7, forge_new_number, forge_lane, forge_check_name, forge_check_moment, forge_check_priority,
     forge_check_json, forge_idempotency_key, forge_dispatch, forge_current_tenant, forge_retry_key, forge_words,
     forge_refers, forge_is_reference, forge_may_tell, forge_is_secret, forge_is_body, forge_is_card, forge_looks_like,
-    forge_agreed, forge_check_sensitive, forge_ruled_payload, forge_job_estimates, forge_take_keys
+    forge_agreed, forge_check_sensitive, forge_ruled_payload, forge_job_estimates, forge_take_keys,
+    forge_caller, forge_signs_callers, forge_is_bound, forge_is_operator, forge_may_sign, forge_may_dispatch
 to forge_api;
 
 -- No request may keep the database busy for longer; somebody with a reason sets another limit.
