@@ -43,7 +43,8 @@ select exists (select from mine) as is_current,
        case when $11 = 0 then
            exists (select from forge_jobs
                    where status in ('claimed', 'running') and worker_id = $1)
-           or exists (select from forge_schedules
-                      where running_since is not null and worker_id = $1)
+           or cardinality($10::text[]) > 0
+              and exists (select from forge_schedules
+                          where running_since is not null and worker_id = $1)
        else false end as owns_any,
        extract(epoch from clock_timestamp())::float8 as now;
