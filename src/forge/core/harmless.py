@@ -15,8 +15,8 @@ def harmless(text: str) -> str:
 def without_bidi(text: str) -> str:
     """Write out what turns the order of the text around it, as JSON escapes it.
 
-    >>> without_bidi("gpj.\u202eexe")
-    'gpj.\\u202eexe'
+    >>> without_bidi("gpj." + chr(0x202E) + "exe")
+    'gpj.\\\\u202eexe'
     """
     if text.isascii():
         return text
