@@ -8,7 +8,7 @@ WORKERS ?= 3
 TESTS ?= tests
 # Options of the fault bench, such as --only 3,55 or --seed 7.
 FAULTS ?=
-BENCHMARKS ?= benchmarks $(addprefix benchmarks.,live schedules dead_letters reprocess telemetry)
+BENCHMARKS ?= benchmarks $(addprefix benchmarks.,live schedules dead_letters reprocess telemetry hostile)
 
 .DEFAULT_GOAL := help
 .PHONY: help run feeds firm images test check faults bench format lock clean

@@ -53,7 +53,7 @@ async def list_queue(
         correlation_id=correlation_id,
         cursor=cursor,
     )
-    page = await find_page(caller, asked, limit)
+    page, _ = await find_page(caller, asked, limit)
     count, precision = await _count(caller, wanted_by(asked))
     return QueuePage(
         jobs=[QueueJob.of(job) for job in page.items],

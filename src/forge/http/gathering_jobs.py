@@ -28,6 +28,8 @@ class Gathered(NamedTuple):
 
     jobs: list[JobOut]
     last: UUID | None
+    # How much JSON was read for them.
+    size: int
     stopped_early: bool = False
 
 
@@ -49,18 +51,18 @@ async def gather(
         shown = await off_loop(sum(row["size"] for row in found), _all_shown, found, allowed, text)
         for row, job in zip(found, shown, strict=True):
             if len(jobs) == limit and (job is not None or row["is_stop"]):
-                return Gathered(jobs, jobs[-1].id)
+                return Gathered(jobs, jobs[-1].id, size)
             if job is not None:
                 jobs.append(job)
             searched += row["matches"]
             size += row["size"]
             if row["is_stop"] or size > listing.MOST_BYTES:
-                return Gathered(jobs, row["id"], row["is_stop"] or text is not None)
+                return Gathered(jobs, row["id"], size, row["is_stop"] or text is not None)
         if len(found) < ask and not (found and found[-1]["is_full"]):
-            return Gathered(jobs, None)
+            return Gathered(jobs, None, size)
         seconds = time.monotonic() - began
         if searched >= MOST_SEARCHED or seconds > listing.SECONDS:
-            return Gathered(jobs, found[-1]["id"], stopped_early=True)
+            return Gathered(jobs, found[-1]["id"], size, stopped_early=True)
         wanted = wanted._replace(before=found[-1]["id"])
         used = Used(used.rows + found[-1]["place"], seconds)
         ask = min(ask * 2, MOST_AT_ONCE, MOST_SEARCHED - searched)

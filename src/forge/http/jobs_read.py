@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import AwareDatetime
 
 from forge.allowances import allowance
@@ -15,7 +15,7 @@ from forge.core.shown import shown_attempt, shown_job
 from forge.http.access import Caller, User
 from forge.http.counting import counts
 from forge.http.described import problems
-from forge.http.off_loop import off_loop, size_of
+from forge.http.off_loop import answer_of, off_loop, size_of
 from forge.http.paging import Asked, find_page
 from forge.http.shapes import AttemptOut, CountsOut, Items, JobOut, JobPage, Name
 from forge.store import jobs
@@ -49,7 +49,7 @@ async def list_jobs(
     ] = None,
     cursor: Annotated[str | None, Query(description="The `next_cursor` of a page.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> JobPage:
+) -> Response:
     """List jobs, the newest first.
 
     A page looks at a bounded number of rows: where few of them match, it may end before `limit`
@@ -57,7 +57,8 @@ async def list_jobs(
     jobs.
     """
     asked = Asked(status, state, type, queue, priority, since, until, q, cursor)
-    return await find_page(caller, asked, limit)
+    page, size = await find_page(caller, asked, limit)
+    return await answer_of(size, page)
 
 
 @router.get("/_api/jobs/counts", operation_id="count_jobs", response_model=CountsOut)
@@ -72,11 +73,12 @@ async def count_jobs(caller: User) -> CountsOut:
     response_model=JobOut,
     responses=problems("not_found"),
 )
-async def get_job(job_id: UUID, caller: User) -> JobOut:
+async def get_job(job_id: UUID, caller: User) -> Response:
     """Return a job as it stands now."""
     row = await row_of(caller, job_id)
     allowed = await allowance(caller.app, row["job_type"])
-    return await off_loop(size_of(row), _shown, row, allowed)
+    size = size_of(row)
+    return await answer_of(size, await off_loop(size, _shown, row, allowed))
 
 
 @router.get(

@@ -4,7 +4,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar
+
+from pydantic import TypeAdapter
+from starlette.responses import Response
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,6 +26,22 @@ async def off_loop(size: int, act: Callable[P, T], *args: P.args, **kwargs: P.kw
     context = copy_context()
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(_THREAD, lambda: context.run(act, *args, **kwargs))
+
+
+async def answer_of(size: int, shown: object) -> Response:
+    """Write an answer with so many bytes of JSON; the framework would do it on the loop."""
+    content = await off_loop(size, _written, shown)
+    return Response(content, media_type="application/json")
+
+
+def _written(shown: object) -> bytes:
+    kind: Any = type(shown)
+    return _adapter(kind).dump_json(shown)
+
+
+@lru_cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def size_of(row: Mapping[str, Any]) -> int:

@@ -40,17 +40,18 @@ class Asked(NamedTuple):
     correlation_id: UUID | None = None
 
 
-async def find_page(caller: Caller, asked: Asked, limit: int) -> JobPage:
-    """Return the next jobs of those that are asked for."""
+async def find_page(caller: Caller, asked: Asked, limit: int) -> tuple[JobPage, int]:
+    """Return the next jobs of those that are asked for, and how much JSON they hold."""
     statuses = _statuses(asked)
     if statuses is not None and not statuses:
-        return JobPage(items=[], next_cursor=None, stopped_early=False)
+        return JobPage(items=[], next_cursor=None, stopped_early=False), 0
     wanted = wanted_by(asked)
     found = await gather(caller, _way(caller, statuses), wanted, limit, asked.q)
     if found.stopped_early and asked.q is None and statuses is not None and set(statuses) <= LIVE:
         found = await _few(caller, wanted, limit) or found
     cursor = None if found.last is None else write_cursor(found.last)
-    return JobPage(items=found.jobs, next_cursor=cursor, stopped_early=found.stopped_early)
+    page = JobPage(items=found.jobs, next_cursor=cursor, stopped_early=found.stopped_early)
+    return page, found.size
 
 
 def _way(caller: Caller, statuses: Collection[Status] | None) -> Look:
