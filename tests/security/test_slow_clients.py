@@ -152,11 +152,17 @@ def test_endless_headers_are_not_kept(at: tuple[str, int], serving: Child) -> No
     assert is_logged(serving, "it sent more request headers than max_header_bytes")
 
 
-def test_headers_that_come_at_once_and_are_too_large_are_refused(at: tuple[str, int]) -> None:
+def test_headers_that_come_at_once_and_are_too_large_are_refused(
+    at: tuple[str, int], serving: Child
+) -> None:
+    with send(at, upgrade()[:-2] + b"X-Long: " + b"a" * 17_000 + b"\r\n\r\n") as client:
+        assert answer(client).startswith(b"HTTP/1.1 431 ")
     with send(at, HEAD + b"X-Long: " + b"a" * 17_000 + b"\r\n\r\n") as client:
         assert answer(client).startswith(b"HTTP/1.1 431 ")
     with send(at, HEAD + b"X-Long: " + b"a" * 15_000 + b"\r\n\r\n") as client:
         assert client.recv(65536).startswith(b"HTTP/1.1 401 ")
+    assert is_logged(serving, "it sent more request headers than max_header_bytes")
+    assert "Traceback" not in serving.output()
 
 
 def test_a_slow_body_is_not_waited_for(at: tuple[str, int], serving: Child) -> None:

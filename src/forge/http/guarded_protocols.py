@@ -71,8 +71,14 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
             return
         self._other_bytes += len(data)
         super().data_received(data)
-        if self._other_bytes > self._limits.max_header_bytes + CHUNK_LINES * self._body_bytes:
+        allowed = self._limits.max_header_bytes + CHUNK_LINES * self._body_bytes
+        # After an upgrade the connection is the WebSocket's.
+        if self._other_bytes > allowed and self in self.connections:
             self._refuse_headers()
+
+    def handle_websocket_upgrade(self) -> None:
+        if not self._is_refused:
+            super().handle_websocket_upgrade()
 
     def pause_writing(self) -> None:
         super().pause_writing()
