@@ -54,6 +54,17 @@ def test_a_copy_of_a_thread_ends_with_its_handler(project: Project, worker: Chil
     wait_until(lambda: not runs(int(output.split()[-1])), 10, "the copy has ended")
 
 
+def test_starting_a_program_is_no_fork_of_the_worker(project: Project, worker: Child) -> None:
+    job = dispatch(project, "start_a_program")
+
+    project.wait_for_status(job, "completed")
+
+    assert project.row("select output::text from forge_jobs where id = %s", job)[0] == '"started"'
+    worker.sigterm()
+    assert worker.wait(20) == 0, worker.output()
+    assert WARNING not in worker.output()
+
+
 def test_multiprocessing_works_on_the_loop(project: Project, worker: Child) -> None:
     job = dispatch(project, "use_multiprocessing")
 

@@ -10,12 +10,16 @@ import asyncio
 import os
 import socket
 import stat
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 from weakref import WeakSet
 
+# The modules that fork in order to run another program.
+SPAWNING = frozenset({"asyncio.subprocess", "subprocess"})
 # The exit code of a copy that came back to the event loop.
 CAME_BACK = 70
 
@@ -62,6 +66,8 @@ def leave_if_copied() -> None:
 
 def _in_copy() -> None:
     global _is_copy
+    if _is_spawn():
+        return
     concerned = [watch for watch in _watches if watch.is_concerned]
     _is_copy = _is_copy or bool(_watches)
     for watch in concerned:
@@ -72,9 +78,21 @@ def _in_copy() -> None:
 
 
 def _in_worker() -> None:
+    if _is_spawn():
+        return
     for watch in list(_watches):
         if watch.is_concerned:
             watch.in_worker()
+
+
+def _is_spawn() -> bool:
+    """Whether the fork only starts another program, as uvloop and Popen with preexec_fn do."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") in SPAWNING:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _disconnect() -> None:

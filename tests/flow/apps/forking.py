@@ -53,3 +53,13 @@ def _answer(pipe: Any) -> None:
 async def greet(ctx: JobContext, input: dict[str, Any]) -> str:
     await ctx.heartbeat()
     return "hello"
+
+
+@app.job
+async def start_a_program(ctx: JobContext) -> str:
+    """Run a program as asyncio does, which forks before it starts it."""
+    program = await asyncio.create_subprocess_exec(
+        "echo", "started", stdout=asyncio.subprocess.PIPE
+    )
+    written, _ = await program.communicate()
+    return written.decode().strip()

@@ -10,6 +10,7 @@ from websockets.exceptions import ConnectionClosed
 
 from forge import Forge
 from forge.http import live_events
+from forge.store.connecting import Connector
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import MakeApp
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
@@ -128,6 +129,7 @@ async def test_without_a_database_the_stream_is_unavailable_and_the_socket_waits
 
     async with client(address, token("user")) as live:
         await live.subscribe(job_id)
-        (await (await api.state.forge.session()).database()).url = url  # it is back
+        database = await (await api.state.forge.session()).database()
+        database._connector = Connector(url, database.connect_timeout)  # it is back
 
         assert (await live.job())["id"] == str(job_id)
