@@ -1,12 +1,14 @@
 """One run of one row: its processes and servers, its history, and what it found."""
 
 import asyncio
+import json
 import random
 import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -261,14 +263,17 @@ class Stage:
                 await client.until_final(timeout)
             except TimeoutError as error:
                 late = error
-        found = judge(self.history.events(), await client.rows(), await client.moves())
+        rows, moves = await client.rows(), await client.moves()
+        told = [*map(asdict, rows), *map(asdict, moves)]
+        (self.folder / "database.json").write_text(json.dumps(told, indent=1))
+        found = judge(self.history.events(), rows, moves)
         out = self.outcome
         out.jobs, out.lost = found.jobs, len(found.lost)
         out.duplicated, out.stopped = len(found.duplicated), len(found.stopped)
         out.overlap = found.overlap
         if broken := found.broken(allow=allow):
-            told = "; ".join(f"{name}: {', '.join(marks[:3])}" for name, marks in broken.items())
-            raise PromiseBroken(f"{told} ({found})")
+            named = "; ".join(f"{name}: {', '.join(marks[:3])}" for name, marks in broken.items())
+            raise PromiseBroken(f"{named} ({found})")
         if late is not None:
             raise PromiseBroken(str(late))
         return found

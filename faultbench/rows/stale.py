@@ -95,6 +95,8 @@ async def same_name(stage: Stage) -> None:
     marks = await client.dispatch_many(5, "work", **gate.input)
     await stage.until_started(*marks)
     first.pause()
+    # The new attempts end at once; the old ones are held until their process is resumed.
+    gate.open(lease=2)
 
     await stage.worker(client, id=name)
     alive = time.monotonic()
