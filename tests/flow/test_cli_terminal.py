@@ -51,7 +51,13 @@ def test_the_words_of_a_job_command_no_terminal(project: Project) -> None:
         job = project.dispatch("fail", {"why": HOSTILE})
         project.wait_for_status(job, "dead_letter")
 
-    for command in (("jobs", "list"), ("jobs", "show", job), ("dlq", "list"), ("dlq", "show", "1")):
+    letter = str(project.row("select dlq_id from forge_dead_letters")[0])
+    for command in (
+        ("jobs", "list"),
+        ("jobs", "show", job),
+        ("dlq", "list"),
+        ("dlq", "show", letter),
+    ):
         shown = project.forge(*command).stdout
 
         assert AS_WORDS in shown, command

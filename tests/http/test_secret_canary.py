@@ -228,11 +228,14 @@ def _shown_by_commands(project: Project) -> dict[str, str]:
                 )
                 shown["watched"] = watched.stdout + watched.stderr
             shown[f"log as {log_format}"] = worker.output()
-    project.forge("dlq", "discard", "2", "--notes", f"wrong password={CANARY}")
+    letter, discarded = [
+        str(row[0]) for row in project.rows("select dlq_id from forge_dead_letters order by 1")[:2]
+    ]
+    project.forge("dlq", "discard", discarded, "--notes", f"wrong password={CANARY}")
     for command in (
         ["jobs", "show", str(job_id)],
         ["jobs", "list"],
-        ["dlq", "show", "1"],
+        ["dlq", "show", letter],
         ["dlq", "list"],
         ["dlq", "groups"],
         ["dlq", "reprocess", "--all", "--dry-run"],

@@ -164,15 +164,13 @@ async def test_a_canary_of_a_silent_crew_is_not_sent_again(
     assert await psql.fetchval("select count(*) from forge_jobs") == 1
 
 
-async def test_a_crew_whose_slots_are_all_taken_is_busy_and_not_silent(
+async def test_a_crew_whose_slots_are_all_taken_consumes_its_canary(
     make_app: MakeApp,
     make_server_app: MakeServerApp,
     token: MakeToken,
     work: Work,
     psql: Any,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(canaries, "PATIENCE", 0.3)
     app = make_app(max_concurrent=1)
     is_over = asyncio.Event()
 
@@ -192,5 +190,5 @@ async def test_a_crew_whose_slots_are_all_taken_is_busy_and_not_silent(
         answer = await client.get("/readyz?deep=1", headers=token("staff"))
 
     assert answer.status_code == 200, answer.text
-    assert [crew["state"] for crew in answer.json()["crews"]] == ["busy"]
+    assert [crew["state"] for crew in answer.json()["crews"]] == ["consumes"]
     is_over.set()

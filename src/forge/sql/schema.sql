@@ -721,8 +721,7 @@ begin
     elsif own is not null and exists (select from pg_catalog.unnest(tenants) as tenant where tenant is distinct from own) then
         raise exception 'tenant % cannot take an idempotency key of another tenant', own
             using errcode = 'insufficient_privilege', hint = 'dispatch with the tenant_id of this connection';
-    elsif exists (select from pg_catalog.unnest(jobs) as given (id)
-                  cross join lateral (select from forge_jobs as job where job.id = any (array[given.id])) as job) then
+    elsif exists (select from forge_jobs as job where job.id = any (jobs)) then
         raise exception 'an idempotency key can be taken only for a job that does not exist yet'
             using errcode = 'unique_violation', constraint = 'forge_jobs_pkey', hint = 'give each job a new id';
     end if;

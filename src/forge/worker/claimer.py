@@ -149,6 +149,10 @@ class Claimer:
         """Whether another job may be claimed now."""
         return not self.stopped.is_set() and self._room()[0] > 0 and self.may_claim()
 
+    def is_full(self) -> bool:
+        """Whether it goes on claiming and has no room for another job."""
+        return not self.stopped.is_set() and not self.has_room()
+
     async def _ask(self) -> "_Ask | None":
         """Decide what to claim, after a look at where work stands when that is due."""
         room, start = self._room()

@@ -174,7 +174,7 @@ class Worker:
             self.registration,
             self.runner,
             self.claims,
-            is_needed=lambda: self.heart.is_heard() and not self.claimer.has_room(),
+            is_needed=self._needs_request_room,
             release=self.release_jobs,
         )
         self.runner.request_ended = self.request_claimer.hint
@@ -310,6 +310,10 @@ class Worker:
     def _is_unwritten(self) -> bool:
         runs = 0 if self.recurrence is None else self.recurrence.concluder.unwritten
         return self.acker.unwritten + runs > 0
+
+    def _needs_request_room(self) -> bool:
+        # A claimer that has stopped for another reason is a fault, which canaries have to show.
+        return self.heart.is_heard() and (self._draining.is_set() or self.claimer.is_full())
 
     def _hears(self) -> bool:
         return self.messages is None or self.messages.receiver.hears()
