@@ -46,7 +46,6 @@ async def test_a_sound_engine_keeps_its_promise(run: RunRow, number: int) -> Non
 @pytest.mark.parametrize(
     ("number", "broken", "finding"),
     [
-        (3, "no fence", "stale"),
         (10, "heartbeat on the loop", "overlapping|ran twice"),
         (12, "rescue by id", "overlapping|ran twice"),
         (15, "listener without poll", "not within"),
