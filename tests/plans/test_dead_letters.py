@@ -39,7 +39,7 @@ STATEMENTS: dict[str, Callable[[list[int]], Statement[Any]]] = {
 
 def _next(**causes: Any) -> Statement[Any]:
     wanted = LetterFilter(status="pending_review", **causes)
-    return dead_letters.choose(wanted, after=0, until=10**9, limit=10)
+    return dead_letters.choose(wanted, after=0, until=2**53, limit=10)
 
 
 @pytest.mark.parametrize("analyzed", [False, True])

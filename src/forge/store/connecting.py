@@ -82,6 +82,8 @@ class Connector:
             for each in tries:
                 each.add_done_callback(_end_unused)
                 each.cancel()
+            if tries:
+                await asyncio.wait(tries)  # none may outlive the event loop
 
     async def _by_hosts(self, options: dict[str, Any]) -> "asyncpg.Connection[Any]":
         failures: list[tuple[Host, Exception | str]] = []
