@@ -211,3 +211,18 @@ async def test_a_server_that_answers_again_is_found_though_an_earlier_try_hangs(
 
         async with asyncio.timeout(20):
             await (await connecting).close()
+
+
+def test_an_attempt_ends_quietly_when_the_loop_is_closed_around_it(
+    hung: socket.socket, primary: Cluster
+) -> None:
+    loop = asyncio.new_event_loop()
+    database = Database(url_of(place_of_hung(hung), server=primary))
+    attempt = database.connect()
+    task = loop.create_task(attempt)
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+
+    attempt.close()
+
+    assert not task.done()

@@ -78,6 +78,9 @@ class Connector:
                     best = next((each for each in done if not _failed(each)), done[0])
                     tries.discard(best)
                     return best.result()
+        except GeneratorExit:
+            tries.clear()  # the loop was closed around this call, and its tasks with it
+            raise
         finally:
             for each in tries:
                 each.add_done_callback(_end_unused)

@@ -8,6 +8,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from forge import Forge
+from forge.loop_thread import LoopThread
 from forge.sync import SyncForge
 from tests.flow.sync.conftest import count
 
@@ -100,3 +101,24 @@ def run(script: str, url: str) -> "subprocess.CompletedProcess[str]":
         env=os.environ | {"PYTHONASYNCIODEBUG": "0"},
         check=False,
     )
+
+
+def test_closing_cancels_what_its_loop_still_runs() -> None:
+    thread = LoopThread()
+    ended = threading.Event()
+
+    async def endless() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def start() -> "asyncio.Task[None]":
+        task = asyncio.create_task(endless())
+        await asyncio.sleep(0)
+        return task
+
+    thread.wait(start())
+    thread.stop()
+
+    assert ended.is_set()
