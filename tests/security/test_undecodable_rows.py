@@ -11,6 +11,7 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
+import forge
 from forge import Forge, JobContext, UndecodablePayload
 from tests.faults.kit.process import until
 from tests.flow.command import Project
@@ -24,7 +25,8 @@ VALUES = {
     "depth": "(repeat('[', 5000) || repeat(']', 5000))::jsonb",
     "infinity": "('[' || repeat('9', 400) || '.5]')::jsonb",
 }
-NAMES = ["first", *VALUES, "tags", "type", "last"]
+TIMES = ["-infinity", "4713-01-01 BC", "0001-01-01", "9999-12-31", "20000-01-01", "infinity"]
+NAMES = ["first", *VALUES, "tags", "type", *TIMES, "last"]
 
 
 @pytest.fixture
@@ -33,9 +35,10 @@ async def ids(psql: Any) -> dict[str, UUID]:
     made = {}
     for name in NAMES:
         input, meta = VALUES.get(name, "jsonb_build_object('to', 'ann')"), VALUES.get(name, "null")
+        time = f"'{name}'" if name in TIMES else "now()"
         made[name] = await psql.fetchval(
-            "insert into forge_jobs (job_type, tags, input, meta) "
-            f"values ($1, $2, {input}, {meta}) returning id",
+            "insert into forge_jobs (job_type, tags, input, meta, scheduled_at, expires_at) "
+            f"values ($1, $2, {input}, {meta}, {time}, {time}) returning id",
             "" if name == "type" else "reading",
             [None, "a"] if name == "tags" else ["a"],
         )
@@ -119,6 +122,10 @@ class Mail(BaseModel):
     to: str
 
 
+@forge.job(isolation="process")
+def reading_in_process(ctx: JobContext, input: dict[str, Any]) -> None: ...
+
+
 def add_readers(app: Forge) -> None:
     @app.job
     async def reading(ctx: JobContext, input: dict[str, Any]) -> str:
@@ -140,7 +147,8 @@ async def test_a_worker_dead_letters_what_it_cannot_read_and_works_on(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any, database_url: str
 ) -> None:
     add_readers(app)
-    kinds = ["reading", "reading_model", "reading_in_thread"]
+    app.register(reading_in_process)
+    kinds = ["reading", "reading_model", "reading_in_thread", "reading_in_process"]
     for kind in kinds:
         for value in VALUES.values():
             await psql.execute(
@@ -205,6 +213,82 @@ async def test_schedules_show_a_payload_that_cannot_be_read(
     assert one.json()["payload"] is None
     assert one.json()["undecodable"] == ["payload", "recent_runs"]
     assert ended.returncode == 0, ended.stderr
+
+
+INTERVALS = ["178000000 years", "-178000000 years", "2147483647 days", "-1 hour", "0"]
+
+
+async def test_a_worker_runs_jobs_with_odd_times_and_works_on(app: Forge, psql: Any) -> None:
+    add_readers(app)
+    for time in TIMES[:3]:
+        await psql.execute(
+            "insert into forge_jobs (job_type, input, scheduled_at) "
+            f"values ('reading', '{{\"to\": \"ann\"}}', '{time}')"
+        )
+    for interval in INTERVALS:
+        await psql.execute(
+            "insert into forge_jobs (job_type, input, timeout, max_attempts) "
+            f"values ('reading', '{{\"to\": \"ann\"}}', '{interval}', 1)"
+        )
+
+    async with working(app):
+        ordinary = await app.dispatch("reading", {"to": "ann"})
+        assert await ordinary.result(30) == "ann"
+        waiting = "select count(*) from forge_jobs where completed_at is null"
+
+        async def all_have_ended() -> bool:
+            return bool(await psql.fetchval(waiting) == 0)
+
+        await until(all_have_ended, 30, "all have ended")
+
+
+async def test_a_worker_runs_schedules_with_odd_times_and_works_on(app: Forge, psql: Any) -> None:
+    @app.schedule("tick")
+    async def tick(ctx: Any) -> None: ...
+
+    for time in TIMES[:3]:
+        for interval in (INTERVALS[0], INTERVALS[2]):
+            length = f"interval '{interval}'"
+            await psql.execute(
+                "insert into forge_schedules (type, key, next_run_at, tick_at, every, jitter) "
+                f"values ('tick', '{time} {interval}', '{time}', '{time}', {length}, {length})"
+            )
+
+    async with working(app):
+        waiting = "select count(*) from forge_schedules where last_run_at is null"
+
+        async def all_have_run() -> bool:
+            return bool(await psql.fetchval(waiting) == 0)
+
+        await until(all_have_run, 30, "all have run")
+        assert await psql.fetchval("select max(consecutive_failures) from forge_schedules") == 0
+
+
+@pytest.mark.parametrize("runs", ["[1]", "{}", '"text"', '[{"outcome": 7}]', "null"])
+async def test_schedules_show_runs_and_times_of_an_odd_shape(
+    http: httpx.AsyncClient, token: MakeToken, psql: Any, database_url: str, runs: str
+) -> None:
+    insert = (
+        "insert into forge_schedules (type, key, recent_runs, next_run_at, tick_at, every, jitter) "
+        "values ('tick', $1, $2::text::jsonb, $3::text::timestamptz, $3::text::timestamptz, "
+        "$4::text::interval, $4::text::interval) returning id"
+    )
+    ids = [
+        await psql.fetchval(insert, f"{time} {interval}", runs, time, interval)
+        for time in TIMES
+        for interval in (INTERVALS[0], INTERVALS[2])
+    ]
+    headers, project = token("user", *MANAGER), Project(database_url)
+
+    listed = await http.get("/_api/schedules", headers=headers)
+    shown = [await http.get(f"/_api/schedules/{id}", headers=headers) for id in ids]
+    commands = [project.forge("schedules", "list"), project.forge("schedules", "list", "--json")]
+    commands += [project.forge("schedules", "show", "tick", f"infinity {INTERVALS[0]}")]
+
+    assert len(listed.json()["items"]) == len(ids)
+    assert {one.status_code for one in shown} == {200}
+    assert {one.json()["recent_runs"] == [] for one in shown} == {True}
+    assert [ended.stderr for ended in commands if ended.returncode] == []
 
 
 REFUSED = {

@@ -61,7 +61,7 @@ def _print(view: "View") -> None:
         click.secho("\nlast runs", bold=True)
     for run in view.record.recent_runs:
         why = f": {text(run['error'])}" if "error" in run else ""
-        began = text(datetime.fromisoformat(run["started_at"]))
+        began = text(datetime.fromisoformat(run["started_at"])) if "started_at" in run else "–"
         click.echo(f"{began}  {run['outcome']}{why}")
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice
@@ -32,14 +33,15 @@ class Rule:
 
     def ticks(self, tick: datetime, after: datetime) -> Iterator[datetime]:
         """Yield the ticks after a moment; those of `every` are counted from a tick of its own."""
-        if self.cron is not None:
-            yield from ticks_after(self.cron, self.tz, after)
-        elif self.every is not None:
-            steps = (after - tick) // self.every + 1 if after >= tick else 0
-            following = tick + steps * self.every
-            while True:
-                yield following
-                following += self.every
+        with suppress(OverflowError):  # after the year 9999 there is none
+            if self.cron is not None:
+                yield from ticks_after(self.cron, self.tz, after)
+            elif self.every is not None:
+                steps = (after - tick) // self.every + 1 if after >= tick else 0
+                following = tick + steps * self.every
+                while True:
+                    yield following
+                    following += self.every
 
     def next_tick(self, tick: datetime, after: datetime) -> datetime | None:
         return next(self.ticks(tick, after), None)
@@ -111,7 +113,10 @@ def jittered(rule: Rule, name: str, tick: datetime) -> datetime:
         return tick
     seed = f"{name}\0{int(tick.timestamp() * 1_000_000)}".encode()
     share = int.from_bytes(hashlib.blake2b(seed, digest_size=8).digest(), "big") / 2**64
-    return tick + rule.jitter * share
+    try:
+        return tick + rule.jitter * share
+    except OverflowError:
+        return tick
 
 
 def next_runs(

@@ -52,7 +52,10 @@ class ScheduleRecord:
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """Read a row."""
         values = values_of(cls, row, JSON_COLUMNS)
-        return cls(**values | {"recent_runs": values["recent_runs"] or []})
+        runs = values["recent_runs"] or []
+        if not _are_runs(runs):
+            runs, values["undecodable"] = [], (*values.get("undecodable", ()), "recent_runs")
+        return cls(**values | {"recent_runs": runs})
 
     @property
     def rule(self) -> Rule:
@@ -81,6 +84,26 @@ class ScheduleRecord:
                 return []
             planned, tick = jittered(self.rule, self.name, following), following
         return next_runs(self.rule, self.name, planned, tick, now, count)
+
+
+def _are_runs(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(run, dict)
+        and isinstance(run.get("lease"), int)
+        and isinstance(run.get("outcome"), str)
+        and all(isinstance(run.get(name), str | None) for name in ("error", "message"))
+        and all(_is_time(run.get(name)) for name in ("due_at", "started_at", "ended_at"))
+        for run in value
+    )
+
+
+def _is_time(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return datetime.fromisoformat(value).tzinfo is not None
+    except (TypeError, ValueError):
+        return False
 
 
 def schedule_name(type: str, key: str, tenant: int | None) -> str:

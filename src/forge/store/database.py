@@ -17,6 +17,7 @@ from forge.store.loss import watch
 from forge.store.monitor import Monitor
 from forge.store.statement import Statement
 from forge.store.tenant import SETTING, Callers, act_in_transaction, execute, standing
+from forge.store.times import read_all_times
 
 T = TypeVar("T")
 Connection = asyncpg.Connection
@@ -55,7 +56,10 @@ class Database:
 
     async def connect(self, *, planned: bool = True) -> "asyncpg.Connection[Any]":
         """Open one connection; `planned` ones run Forge's own statements only."""
-        return await self._connector.connect(**self._options(planned))
+        connection = await self._connector.connect(**self._options(planned))
+        if planned:
+            await _prepare(connection)
+        return connection
 
     def link(self, *, timeout: float = 30, is_elsewhere: bool = False, keeps: bool = False) -> Link:
         """Return a connection that is reopened when it was lost.
@@ -132,6 +136,14 @@ class Database:
         connection = await self._connector.connect(**self._options(planned=False), **given)
         self._monitor.add_handlers(connection)
         return connection
+
+
+async def _prepare(connection: "asyncpg.Connection[Any]") -> None:
+    try:
+        await read_all_times(connection)
+    except BaseException:
+        connection.terminate()
+        raise
 
 
 async def _forget_session(connection: "asyncpg.Connection[Any]") -> None:
