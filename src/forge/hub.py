@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from forge.core.errors import DatabaseUnavailable, ForgeError, UnknownJob
+from forge.core.lifecycle import Status
 from forge.store.database import Database
 from forge.store.ear import Ear
 from forge.store.notify import CHANGES, changed_ids
@@ -148,12 +149,17 @@ class Hub(Generic[T]):
             state = await self._state(row)
             if (watched := self._watched.get(job_id)) is asked[job_id]:
                 watched.newcomers -= newcomers[job_id]
-                self._tell(job_id, watched, newcomers[job_id], row["version"], state)
+                if row["awaits_output"]:
+                    _tell_each(newcomers[job_id] & watched.tells, job_id, state)
+                else:
+                    self._tell(job_id, watched, newcomers[job_id], row["version"], state)
 
     async def _state(self, row: Row) -> T | ForgeError:
         """Return what watchers are sent; a large row is read in a thread, and the loop goes on."""
         if row["version"] is None:
             return UnknownJob.of(row["watched_id"])
+        if row["awaits_output"]:
+            row = _still_running(row)
         if sum(len(text) for text in row.values() if isinstance(text, str)) < HEAVY:
             return self._read_state(row)
         return await asyncio.to_thread(self._read_state, row)
@@ -174,8 +180,7 @@ class Hub(Generic[T]):
         is_new = version != watched.version
         told = watched.tells - watched.newcomers if is_new else newcomers & watched.tells
         watched.version = version
-        for tell in told:
-            tell(job_id, state)
+        _tell_each(told, job_id, state)
 
     def _read_state(self, row: Row) -> T | ForgeError:
         try:
@@ -185,8 +190,7 @@ class Hub(Generic[T]):
 
     def _tell_all(self, job_id: UUID, error: ForgeError) -> None:
         if (watched := self._watched.get(job_id)) is not None:
-            for tell in list(watched.tells):
-                tell(job_id, error)
+            _tell_each(list(watched.tells), job_id, error)
 
     def _heard(self, payload: str) -> None:
         ids = changed_ids(payload)
@@ -228,6 +232,16 @@ class _Watched(Generic[T]):
         self.tells: set[Tell[T]] = set()
         self.newcomers: set[Tell[T]] = set()
         self.version: int | None = None
+
+
+def _tell_each(tells: Iterable[Tell[T]], job_id: UUID, news: T | ForgeError) -> None:
+    for tell in tells:
+        tell(job_id, news)
+
+
+def _still_running(row: Row) -> Row:
+    """Show a job whose output is yet to come as running: its watchers stop at the final status."""
+    return {**row, "status": Status.RUNNING, "completed_at": None, "output": None}
 
 
 def _now() -> float:

@@ -190,6 +190,10 @@ class Runner:
         leave_if_copied()
         if isinstance(outcome, Raised) and outcome.failure.is_loss_if_read_only:
             outcome = await self._blamed(outcome.failure)
+        # One that was released must not wait for the database: the worker is about to end.
+        if attempt.context.completed and attempt.stop in (None, Stop.TIMEOUT):
+            assert isinstance(outcome, Settled)
+            await self._add_output(attempt.job, outcome.output)
         self._end(attempt, outcome)
 
     async def _blamed(self, failure: Failure) -> Raised:
@@ -213,9 +217,7 @@ class Runner:
         if attempt.stop is not None:
             return self._failed(attempt, None)
         if context.completed:
-            text = definition.write_output(output, limit=self._around.output_limit)
-            await self._add_output(attempt, text)
-            return Settled()
+            return Settled(definition.write_output(output, limit=self._around.output_limit))
         if output is None:
             return Returned(None)
         return Returned(definition.write_output(output, limit=self._around.output_limit))
@@ -224,8 +226,6 @@ class Runner:
         outcome = await self._children.run(attempt)
         if isinstance(outcome, Crashed) and (attempt.stop or attempt.context.completed):
             return self._failed(attempt, None)  # it was killed by us, or after it had completed
-        if isinstance(outcome, Settled):
-            await self._add_output(attempt, outcome.output)
         return outcome
 
     async def _call(self, attempt: Attempt) -> Any:
@@ -241,11 +241,17 @@ class Runner:
             return attempt.context, attempt.definition.decode(attempt.job.input)
         return (attempt.context,)
 
-    async def _add_output(self, attempt: Attempt, output: str | None) -> None:
-        """The handler committed the completion itself; keep what it returned, too."""
-        job = attempt.job
-        if not isinstance(job, Run):
+    async def _add_output(self, job: Job, output: str | None) -> None:
+        """Write what the handler returned after it had committed the completion itself.
+
+        A handler that failed after that returned nothing: followers do not wait for its output.
+        """
+        if isinstance(job, Run):
+            return
+        try:
             await insist(self._around, self._events, lambda: add_output(job.id, job.lease, output))
+        except BaseException:  # asked to stop meanwhile, or the output cannot be stored
+            return
 
     def _failed(self, attempt: Attempt, error: BaseException | None) -> Outcome | Settled:
         if attempt.context.completed:

@@ -43,6 +43,49 @@ async def test_who_waits_for_the_result_gets_what_the_handler_returns_afterwards
     assert await waiting == "receipt"
 
 
+async def test_updates_yield_the_job_at_once_and_end_with_its_output(
+    app: Forge, work: Work
+) -> None:
+    committed, go_on = asyncio.Event(), asyncio.Event()
+
+    @app.job
+    async def pay(ctx: JobContext) -> str:
+        async with ctx.complete_in_transaction():
+            pass
+        committed.set()
+        await go_on.wait()
+        return "receipt"
+
+    await work(app)
+    handle = await pay.dispatch()
+    await committed.wait()
+
+    updates = handle.updates()
+    first = await anext(updates)
+    go_on.set()
+    last = [record async for record in updates][-1]
+
+    assert (first.status, first.output) == ("running", None)
+    assert (last.status, last.output) == ("completed", "receipt")
+
+
+async def test_followers_do_not_wait_for_the_output_of_a_handler_that_failed(
+    app: Forge, work: Work, psql: Any
+) -> None:
+    @app.job
+    async def pay(ctx: JobContext) -> str:
+        async with ctx.complete_in_transaction():
+            pass
+        raise ValueError("after the commit")
+
+    await work(app)
+    handle = await pay.dispatch()
+
+    assert await handle.result(10) is None
+    # A JSON null would stand for an output that is yet to come.
+    assert await psql.fetchval("select output is null from forge_jobs")
+
+
 async def test_it_is_not_stopped_for_a_job_that_is_no_longer_its_own(
     app: Forge, work: Work
 ) -> None:

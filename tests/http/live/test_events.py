@@ -45,6 +45,61 @@ async def test_a_job_is_shown_as_it_stands_at_each_change_and_to_its_end(
     assert last_id.endswith("-final")
 
 
+async def test_job_that_awaits_its_output_is_shown_as_running(
+    app: Forge, work: Work, address: str, token: MakeToken
+) -> None:
+    completed, go_on = asyncio.Event(), asyncio.Event()
+
+    @app.job
+    async def pay(ctx: JobContext) -> str:
+        async with ctx.complete_in_transaction():
+            pass
+        completed.set()
+        await go_on.wait()
+        return "receipt"
+
+    await work(app)
+    handle = await pay.dispatch()
+    await completed.wait()
+
+    async with events(address, handle.id, token("user")) as stream:
+        assert stream.answer.status_code == 200
+        first = await stream.job()
+        go_on.set()
+        last = await stream.next()
+        assert last is not None
+        assert await stream.next() is None
+
+    assert (first["status"], first["output"], first["completed_at"]) == ("running", None, None)
+    job = json.loads(last["data"])
+    assert (job["status"], job["output"]) == ("completed", "receipt")
+    assert last["id"].endswith("-final")
+
+
+async def test_job_whose_handler_goes_on_for_long_is_shown_as_completed(
+    app: Forge, work: Work, address: str, token: MakeToken
+) -> None:
+    completed, go_on = asyncio.Event(), asyncio.Event()
+
+    @app.job
+    async def pay(ctx: JobContext) -> None:
+        async with ctx.complete_in_transaction():
+            pass
+        completed.set()
+        await go_on.wait()
+
+    await work(app)
+    handle = await pay.dispatch()
+    await completed.wait()
+
+    async with events(address, handle.id, token("user")) as stream:
+        seen = [await stream.job(), await stream.job()]
+        assert await stream.next() is None
+    go_on.set()
+
+    assert [job["status"] for job in seen] == ["running", "completed"]
+
+
 async def test_nobody_on_the_way_may_keep_the_events(
     address: str, handle: JobHandle, token: MakeToken
 ) -> None:

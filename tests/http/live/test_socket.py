@@ -54,6 +54,33 @@ async def test_every_step_that_lasts_is_shown(
         await live.job(lambda job: job["status"] == "completed")
 
 
+async def test_job_that_awaits_its_output_is_shown_as_running(
+    app: Forge, work: Work, address: str, token: MakeToken
+) -> None:
+    completed, go_on = asyncio.Event(), asyncio.Event()
+
+    @app.job
+    async def pay(ctx: JobContext) -> str:
+        async with ctx.complete_in_transaction():
+            pass
+        completed.set()
+        await go_on.wait()
+        return "receipt"
+
+    await work(app)
+    handle = await pay.dispatch()
+    await completed.wait()
+
+    async with client(address, token("user")) as live:
+        await live.subscribe(handle.id)
+        first = await live.job()
+        go_on.set()
+        last = await live.job(lambda job: job["status"] == "completed")
+
+    assert first["status"] == "running"
+    assert last["output"] == "receipt"
+
+
 async def test_no_more_is_shown_than_a_follower_needs(
     address: str, handle: JobHandle, token: MakeToken
 ) -> None:

@@ -2,10 +2,11 @@
 -- tenant by which that is decided, and what tells its secrets: the input, where anything was said or
 -- returned that may quote it, and what its type allows.
 -- $1 ids, $2 for each the version that was seen, or null to see it whatever it is.
--- Returns watched_id, version (null when the job is gone), and the columns of the view.
+-- Returns watched_id, version (null when the job is gone), awaits_output, and the columns of the view.
 select
     seen.id as watched_id,
     job.xmin as version,
+    handler.awaits_output,
     job.tenant_id,
     job.id,
     job.job_type,
@@ -29,8 +30,10 @@ select
 from unnest($1::uuid[], $2::xid[]) as seen (id, version)
 left join forge_jobs as job on job.id = any (array[seen.id])
 left join forge_job_types as kind on kind.name = job.job_type
+-- The handler has completed the job in its own transaction and has yet to return the output.
+cross join lateral (
+    select (job.output = 'null' and job.status = 'completed'
+            and job.completed_at > now() - interval '5 seconds') is true
+) as handler (awaits_output)
 where job.id is null
-   or job.xmin is distinct from seen.version
-      -- The handler has completed it and is about to return: that is waited for.
-      and (job.output = 'null' and job.status = 'completed'
-           and job.completed_at > now() - interval '5 seconds') is not true;
+   or job.xmin is distinct from seen.version and (seen.version is null or not handler.awaits_output);
