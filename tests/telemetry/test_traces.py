@@ -70,7 +70,36 @@ async def test_with_links_an_attempt_begins_a_trace_of_its_own(app: Forge, work:
     spans = named(exporter)
     attempt, dispatch = spans["process greet"], spans["dispatch greet"]
     assert attempt.context.trace_id != dispatch.context.trace_id
+    assert parent_of(attempt) is None
     assert [link.context.span_id for link in attempt.links] == [dispatch.context.span_id]
+
+
+@pytest.mark.parametrize("links", [True, False])
+async def test_an_attempt_is_not_part_of_the_span_that_its_worker_was_started_in(
+    app: Forge, work: Work, psql: Any, links: bool
+) -> None:
+    trace(app, links=links)
+
+    @app.job
+    async def greet(ctx: JobContext) -> None: ...
+
+    with opentelemetry.get_tracer("test").start_as_current_span("startup") as startup:
+        await work(app)
+    handle = await app.dispatch(greet)
+    await handle.result(30)
+    # Dispatched in SQL, a job carries no trace.
+    untraced = await psql.fetchval("select forge_dispatch('greet', '{}')")
+    await app.handle(untraced).result(30)
+
+    attempts = [span for span in exporter.get_finished_spans() if span.name == "process greet"]
+    dispatch = named(exporter)["dispatch greet"]
+    assert startup.get_span_context().trace_id not in {one.context.trace_id for one in attempts}
+    assert len({one.context.trace_id for one in attempts}) == 2
+    assert [parent_of(one) for one in attempts] == [
+        None if links else dispatch.context.span_id,
+        None,
+    ]
+    assert [len(one.links) for one in attempts] == [int(links), 0]
 
 
 async def test_an_attempt_that_fails_is_an_error_in_its_trace(app: Forge, work: Work) -> None:

@@ -34,7 +34,7 @@ def trace(app: Any, *, links: bool = False) -> None:
         linked = [Link(came_from)] if links and came_from is not None else []
         with tracer.start_as_current_span(
             f"process {ctx.job_type}",
-            context=None if links else _parent(came_from),
+            context=_parent(None if links else came_from),
             kind=SpanKind.CONSUMER,
             attributes=_attributes(ctx),
             links=linked,
