@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import time
 import urllib.request
 from pathlib import Path
 
@@ -17,6 +18,17 @@ from tests.telemetry.exposed import Samples, read
 
 __all__ = ["project_fixture"]
 
+COUNTING = """
+import forge
+from prometheus_client import Counter
+
+app = forge.Forge()
+Counter("seen", "What was seen.", registry=app.metrics.worker.registry).inc()
+
+
+@app.job
+async def greet(ctx: forge.JobContext, input: dict) -> None: ...
+"""
 ON_ANY_PORT = {"FORGE_WORKER_METRICS_PORT": "0"}
 
 
@@ -97,6 +109,44 @@ def test_what_a_process_counted_before_it_was_killed_stays_counted(project: Proj
         dispatch(project, 1)
 
         once_it_shows(parent, ("job_processed_total", "greet", "completed"), 11)
+
+
+def test_processes_that_answered_late_are_not_a_scrape_behind_afterwards(
+    project: Project,
+) -> None:
+    with project.start("worker", "shop:app", "--processes", "2") as parent:
+        wait_until(lambda: parent.output().count(" runs ") == 2, 40, "both work")
+        found = address(parent)
+        children = psutil.Process(parent.pid).children()
+
+        for child in children:
+            child.suspend()
+        read(scrape(found))
+        for child in children:
+            child.resume()
+
+        for count in range(1, 4):
+            dispatch(project, 1)
+            wait_until(lambda: completed(project) == count, 30, "the job is completed")  # noqa: B023
+            assert read(scrape(found))["job_processed_total", "greet", "completed"] == count
+
+
+def test_counters_of_an_app_exist_since_the_first_process_began_to_count(
+    project: Project, tmp_path: Path
+) -> None:
+    (tmp_path / "counting.py").write_text(COUNTING)
+    project.folder = tmp_path
+    began = time.time()
+    with project.start("worker", "counting:app", "--processes", "2") as parent:
+        wait_until(lambda: parent.output().count(" runs ") == 2, 40, "both work")
+
+        samples = once_it_shows(parent, ("seen_total",), 2)
+
+    assert began < samples["seen_created",] < time.time()
+
+
+def completed(project: Project) -> int:
+    return int(project.row("select count(*) from forge_jobs where status = 'completed'")[0])
 
 
 def dispatch(project: Project, count: int) -> None:

@@ -2,10 +2,12 @@
 
 import json
 import logging
+import operator
+import selectors
 import socket
 import struct
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -19,8 +21,11 @@ Family = dict[str, Any]
 # Counts of a process that has ended stay counted; what stood at a value is over.
 LASTING = ("counter", "histogram", "summary")
 PATIENCE = 2.0
-QUESTION = b"?"
-LENGTH = struct.Struct(">I")
+# A question is its number. An answer is the number of the question, its length, and the figures.
+QUESTION = struct.Struct(">I")
+ANSWER = struct.Struct(">II")
+# The number of an answer that was not asked for.
+UNASKED = 0
 
 log = logging.getLogger("forge")
 
@@ -39,21 +44,29 @@ class Reporter:
         """Send the last figures unasked, since this process ends."""
         self._channel.settimeout(PATIENCE)
         with suppress(OSError):
-            self._report()
+            self._report(UNASKED)
 
     def _answer(self) -> None:
+        """Answer the newest question: those before it are no longer waited for."""
+        heard = b""
         with suppress(OSError):
-            while self._channel.recv(1):
-                self._report()
+            while part := self._channel.recv(4096):
+                heard += part
+                whole = len(heard) // QUESTION.size * QUESTION.size
+                if whole:
+                    (number,) = QUESTION.unpack(heard[whole - QUESTION.size : whole])
+                    heard = heard[whole:]
+                    self._report(number)
 
-    def _report(self) -> None:
+    def _report(self, number: int) -> None:
         """Send the figures, or the last ones where a metric of the app's own fails."""
-        try:
-            self._told = json.dumps([plain(metric) for metric in self._metrics.collect()]).encode()
-        except Exception as error:
-            log.error("the metrics cannot be shown: %s", error, exc_info=error)
         with self._lock:
-            self._channel.sendall(LENGTH.pack(len(self._told)) + self._told)
+            try:
+                figures = [plain(metric) for metric in self._metrics.collect()]
+                self._told = json.dumps(figures).encode()
+            except Exception as error:
+                log.error("the metrics cannot be shown: %s", error, exc_info=error)
+            self._channel.sendall(ANSWER.pack(number, len(self._told)) + self._told)
 
 
 class Gathered:
@@ -73,7 +86,7 @@ class Gathered:
         """A child has ended; what it last said stays."""
         with self._lock:
             child = self._living.pop(channel)
-            child.hear(0.1)  # it may have said farewell
+            child.hear_rest()  # it may have said farewell
             channel.close()
             lasting = [family for family in child.last if family["type"] in LASTING]
             self._departed = [plain(metric) for metric in merge([self._departed, lasting])]
@@ -81,12 +94,11 @@ class Gathered:
     def collect(self) -> "Iterator[Metric]":
         """Ask the children and add up; of one that does not answer its last word counts."""
         with self._lock:
-            for child in self._living.values():
+            children = list(self._living.values())
+            for child in children:
                 child.ask()
-            deadline = monotonic() + PATIENCE
-            for child in self._living.values():
-                child.hear(deadline - monotonic())
-            families = [self._departed, *(child.last for child in self._living.values())]
+            _hear(children, PATIENCE)
+            families = [self._departed, *(child.last for child in children)]
         return iter(merge(families))
 
 
@@ -94,36 +106,71 @@ class _Child:
     """What one child said last, and what of its next word has arrived."""
 
     def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
-        self._heard = b""
+        self.channel = channel
+        self.channel.setblocking(False)
         self.last: list[Family] = []
+        self._heard = bytearray()
+        self._asked = 0
+        self._answered = 0
+        self._is_gone = False
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether the newest question is open; the answer to an earlier one does not close it."""
+        return self._answered != self._asked and not self._is_gone
 
     def ask(self) -> None:
-        self._channel.settimeout(0)
+        self._asked += 1
         with suppress(OSError):
-            self._channel.sendall(QUESTION)
+            self.channel.sendall(QUESTION.pack(self._asked))
 
-    def hear(self, patience: float) -> None:
-        """Wait for a word; where there are several, the last counts."""
-        self._channel.settimeout(max(patience, 0.01))
-        with suppress(OSError):
-            while not self._take():
-                if not (part := self._channel.recv(2**20)):
-                    return
-                self._heard += part
+    def hear(self) -> bool:
+        """Take in what has arrived; return False where that is nothing."""
+        try:
+            part = self.channel.recv(2**20)
+        except BlockingIOError:
+            return False
+        except OSError:
+            part = b""
+        if not part:
+            self._is_gone = True
+            return False
+        self._heard += part
         while self._take():
+            pass
+        return True
+
+    def hear_rest(self) -> None:
+        """Take in all that an ended child has sent."""
+        while self.hear():
             pass
 
     def _take(self) -> bool:
-        end = LENGTH.size
+        if len(self._heard) < ANSWER.size:
+            return False
+        number, length = ANSWER.unpack_from(self._heard)
+        end = ANSWER.size + length
         if len(self._heard) < end:
             return False
-        end += LENGTH.unpack(self._heard[: LENGTH.size])[0]
-        if len(self._heard) < end:
-            return False
-        self.last = json.loads(self._heard[LENGTH.size : end])
-        self._heard = self._heard[end:]
+        # A late answer is older than the one that is waited for, and newer than the last.
+        self.last = json.loads(self._heard[ANSWER.size : end])
+        self._answered = number or self._answered
+        del self._heard[:end]
         return True
+
+
+def _hear(children: "Iterable[_Child]", patience: float) -> None:
+    """Read from all children at once, so that a silent one does not use up the others' time."""
+    deadline = monotonic() + patience
+    with selectors.DefaultSelector() as selector:
+        for child in children:
+            if child.is_waited_for:
+                selector.register(child.channel, selectors.EVENT_READ, child)
+        while selector.get_map() and (left := deadline - monotonic()) > 0:
+            for key, _ in selector.select(left):
+                key.data.hear()
+                if not key.data.is_waited_for:
+                    selector.unregister(key.fileobj)
 
 
 def plain(metric: "Metric") -> Family:
@@ -137,22 +184,32 @@ def plain(metric: "Metric") -> Family:
 
 
 def merge(sources: Iterable[Iterable[Family]]) -> "list[Metric]":
-    """Add up the samples of several processes that have the same name and labels."""
+    """Join the samples of several processes that have the same name and labels."""
     from prometheus_client.core import Metric
 
     families: dict[str, Family] = {}
-    sums: dict[str, dict[tuple[Any, ...], float]] = {}
+    joined: dict[str, dict[tuple[Any, ...], float]] = {}
     for source in sources:
         for family in source:
             families.setdefault(family["name"], family)
-            total = sums.setdefault(family["name"], {})
+            values = joined.setdefault(family["name"], {})
             for name, labels, value in family["samples"]:
                 key = (name, *labels.items())
-                total[key] = total.get(key, 0) + value
+                join = _join_of(family, name)
+                values[key] = join(values[key], value) if key in values else value
     merged = []
     for name, family in families.items():
         metric = Metric(name, family["help"], family["type"])
-        for (sample, *labels), value in sums[name].items():
+        for (sample, *labels), value in joined[name].items():
             metric.add_sample(sample, dict(labels), value)
         merged.append(metric)
     return merged
+
+
+def _join_of(family: Family, sample: str) -> Callable[[float, float], float]:
+    """Return how two processes' values of a sample become one."""
+    if family["type"] in LASTING and sample == f"{family['name']}_created":
+        return min  # a time: the sum counts since the first of them began to count
+    if family["type"] in ("info", "stateset"):
+        return max  # 1 where it is so in any of them
+    return operator.add
