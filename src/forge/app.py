@@ -33,10 +33,9 @@ from forge.signature import Handler
 from forge.store import jobs
 from forge.store.borrowed import all_or_nothing, notify_on, run_on
 from forge.store.jobs import Dispatched
-from forge.store.migrate import migrate
+from forge.store.migrate import index_waiting, migrate
 from forge.store.notify import WAKE
 from forge.store.tenant import Callers, act_in_transaction
-from forge.store.waiting_index import index_waiting
 from forge.telemetry.measured import Measured
 from forge.transports.switch import switch
 from forge.waker import MANY

@@ -10,7 +10,7 @@ import pytest
 
 from forge import Config, Forge
 from forge.store.database import Database
-from forge.store.migrate import migrate
+from forge.store.migrate import index_waiting, migrate
 from tests.faults.apps.handlers import (
     beating,
     beating_in_process,
@@ -125,3 +125,11 @@ async def _until_none(ledger: Ledger, count: str) -> None:
         return await ledger.connection.fetchval(count) == 0
 
     await until(none_left, 60, "nothing is left")
+
+
+async def test_an_index_is_built_through_it(app: Forge, ledger: Ledger) -> None:
+    database = await (await app.session()).database()
+
+    assert await index_waiting(database) is not None
+
+    assert await index_waiting(database) is None

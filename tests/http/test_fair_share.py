@@ -14,8 +14,9 @@ from forge.core.job import Priority
 from forge.http import pending_limit
 from forge.store import jobs
 from forge.store.database import Database
-from forge.store.statement import load
-from forge.store.waiting_index import index_waiting
+from forge.store.migrate import index_waiting
+from forge.store.statement import Statement, load
+from tests.faults.kit.process import until
 from tests.http.conftest import Headers, MakeServerApp, MakeToken
 
 PATHS = ("dispatch", "dispatch_many")
@@ -250,4 +251,22 @@ async def test_an_index_whose_building_was_interrupted_is_built_again(
 
     assert await index_waiting(database) is not None
 
+    assert await database.run(jobs.count_waiting(7, 10)) == 0
+
+
+async def test_several_processes_build_the_index_together(database: Database, psql: Any) -> None:
+    held = psql.transaction()
+    await held.start()
+    await psql.execute("insert into forge_jobs (job_type) values ('plain')")
+    building = [asyncio.create_task(index_waiting(database)) for _ in range(3)]
+
+    async def one_waits() -> bool:
+        found = await database.run(Statement(load("tenant/is_waiting_indexed"), (), list))
+        return [tuple(row) for row in found] == [(False, True)]
+
+    await until(one_waits, 30, "one of them waits for the transaction, and the others for it")
+    await held.commit()
+
+    told = await asyncio.gather(*building)
+    assert sorted(told, key=str) == [None, None, "the index for max_pending_per_tenant is built"]
     assert await database.run(jobs.count_waiting(7, 10)) == 0

@@ -66,10 +66,9 @@ def migrate(
 async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> Report:
     from forge.cli.check_rights import check_rights
     from forge.store import job_types
-    from forge.store.migrate import migrate
+    from forge.store.migrate import index_waiting, migrate
     from forge.store.roles import ROLES, grant_roles
     from forge.store.tenant import standing
-    from forge.store.waiting_index import index_waiting
     from forge.transports.switch import switch
     from forge.types import type_rows
 

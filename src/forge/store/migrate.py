@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -63,6 +64,21 @@ async def migrate(
         raise translated(error) from error
 
 
+async def index_waiting(database: Database) -> str | None:
+    """Build the index for `[server] max_pending_per_tenant` unless it is there; say what was done.
+
+    On a connection of its own: it takes as long as it takes, and cannot be part of a transaction.
+    """
+    try:
+        connection = await database.connect(planned=False)
+        try:
+            return await _index_waiting(connection)
+        finally:
+            await close_quietly(connection)
+    except DRIVER_ERRORS as error:
+        raise translated(error) from error
+
+
 async def pending(connection: "asyncpg.Connection[Any]") -> list[Migration]:
     """Return the migrations that this database still lacks."""
     known = await connection.fetchval(load("ledger/is_known"))
@@ -86,6 +102,23 @@ def as_sql() -> str:
         record = record.replace("$1", str(migration.version)).replace("$2", f"'{migration.name}'")
         parts.append(f"-- {migration}\n{migration.sql}\n{load('functions/protect')}\n{record}")
     return "\n".join(parts)
+
+
+async def _index_waiting(connection: "asyncpg.Connection[Any]") -> str | None:
+    done = None
+    while True:
+        found = await connection.fetchrow(load("tenant/is_waiting_indexed"))
+        if found is not None and found["is_complete"]:
+            return done
+        if found is not None and found["is_being_built"]:
+            await asyncio.sleep(PAUSES[0])
+            continue
+        # Another process may begin at the same moment; one of them goes on.
+        with suppress(asyncpg.DuplicateTableError, asyncpg.DeadlockDetectedError):
+            if found is not None:
+                await connection.execute(load("tenant/drop_waiting_index"))
+            await connection.execute(load("tenant/index_waiting"))
+            done = "the index for max_pending_per_tenant is built"
 
 
 _NAMED = re.compile(r"(\d{4})_(\w+)\.sql")

@@ -1,3 +1,9 @@
--- Whether the index for [server] max_pending_per_tenant is there: null if not, false if not valid.
-select indisvalid from pg_catalog.pg_index
-where indexrelid = to_regclass('forge_jobs_tenant_waiting');
+-- The index for [server] max_pending_per_tenant, if it is there: whether it is complete, and whether
+-- a session is at work on it.
+select index.indisvalid as is_complete,
+    exists (
+        select from pg_catalog.pg_stat_progress_create_index progress
+        where progress.index_relid = index.indexrelid
+    ) as is_being_built
+from pg_catalog.pg_index index
+where index.indexrelid = to_regclass('forge_jobs_tenant_waiting');
