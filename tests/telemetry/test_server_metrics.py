@@ -121,6 +121,56 @@ async def test_a_crew_that_consumes_is_ready_and_its_canaries_leave_nothing_behi
     assert samples["forge_workers_alive", "any"] == 1
 
 
+async def test_times_of_a_canary_do_not_depend_on_when_the_server_looks(
+    app: Forge,
+    http: httpx.AsyncClient,
+    token: MakeToken,
+    work: Work,
+    psql: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(canaries, "FRESH", 0.0)
+    monkeypatch.setattr(canaries, "PATIENCE", 0.0)
+    await work(app)
+    assert (await http.get("/readyz?deep=1")).status_code == 503
+
+    await until_canary_ended_two_seconds_ago(psql)
+    monkeypatch.setattr(canaries, "PATIENCE", 20.0)
+    answer = await http.get("/readyz?deep=1", headers=token("staff"))
+
+    took = await psql.fetchval(
+        "select extract(epoch from completed_at - created_at)::float8 from forge_jobs"
+    )
+    (crew,) = answer.json()["crews"]
+    assert (crew["state"], crew["latency_seconds"]) == ("consumes", took)
+    samples = await scraped(http, token("staff"))
+    assert samples["forge_canary_latency_seconds", "any"] == took
+    assert samples["forge_canary_age_seconds", "any"] >= 2
+
+
+async def test_a_canary_of_an_earlier_check_does_not_prove_that_the_crew_still_consumes(
+    app: Forge, http: httpx.AsyncClient, work: Work, psql: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(canaries, "FRESH", 0.0)
+    monkeypatch.setattr(canaries, "PATIENCE", 0.0)
+    worker = await work(app)
+    await http.get("/readyz?deep=1")
+    await until_canary_ended_two_seconds_ago(psql)
+
+    worker.claimer.stop()
+    monkeypatch.setattr(canaries, "PATIENCE", 1.0)
+
+    assert (await http.get("/readyz?deep=1")).status_code == 503
+
+
+async def until_canary_ended_two_seconds_ago(psql: Any) -> None:
+    async def is_over() -> bool:
+        ended = "select completed_at < clock_timestamp() - interval '2 seconds' from forge_jobs"
+        return bool(await psql.fetchval(ended))
+
+    await until(is_over, 30, "the canary ended two seconds ago")
+
+
 async def test_without_workers_nothing_is_consumed(http: httpx.AsyncClient) -> None:
     answer = await http.get("/readyz?deep=1")
 

@@ -3,20 +3,19 @@
 import asyncio
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
+from uuid import UUID
 
 from pydantic import BaseModel, Field
 
 from forge.core.crew import crew_name
-from forge.core.errors import DatabaseUnavailable, ForgeError, ResultTimeout
+from forge.core.errors import DatabaseUnavailable, ForgeError, ResultTimeout, UnknownJob
 from forge.requests import canary_for
-from forge.store import ledger, standing
+from forge.store import jobs, ledger, standing
 from forge.store.standing import Crew
 from forge.telemetry.instruments import Labels
 from forge.telemetry.metrics import ApiMetrics
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from forge.app import Forge
 
 # How long a canary may take, how old an answer may be, and how often the metrics ask.
@@ -86,9 +85,11 @@ class Canaries:
         seen = self._crews[name]
         if seen.waiting is None:
             handle = await self._app.dispatch(canary_for(name), {"previous": seen.over})
-            seen.waiting, seen.sent_at = handle.id, monotonic()
+            seen.waiting = handle.id
         try:
             await self._app.handle(seen.waiting).result(PATIENCE)
+            took, ago = await self._times(seen.waiting)
+            seen.consumed(took, ago)
         except ResultTimeout:
             # A wait survives a lost database, so that the workers are not to blame yet.
             await require_database(self._app)
@@ -100,10 +101,17 @@ class Canaries:
         except ForgeError:
             seen.over, seen.waiting = [], None  # the canary was deleted
             return CrewOut(crew=name, workers=crew.workers, state="silent", latency_seconds=None)
-        seen.consumed()
-        return CrewOut(
-            crew=name, workers=crew.workers, state="consumes", latency_seconds=seen.latency
-        )
+        if ago > PATIENCE:  # one of an earlier check, which says nothing about the present
+            return await self._try(name, crew)
+        return CrewOut(crew=name, workers=crew.workers, state="consumes", latency_seconds=took)
+
+    async def _times(self, canary: UUID) -> tuple[float, float]:
+        """Return how long a canary took and how long ago it ended, however late this looks."""
+        database = await (await self._app.session()).database()
+        found = await database.run(jobs.canary_times(canary))
+        if not found:
+            raise UnknownJob.of(canary)
+        return found[0]["took"], found[0]["ago"]
 
     def _ages(self) -> dict[Labels, float]:
         now = monotonic()
@@ -129,12 +137,11 @@ class _Seen:
     def __init__(self) -> None:
         self.waiting: UUID | None = None
         self.over: list[UUID] = []
-        self.sent_at = 0.0
         self.alive_at = monotonic()
         self.latency: float | None = None
 
-    def consumed(self) -> None:
+    def consumed(self, took: float, ago: float) -> None:
         assert self.waiting is not None
-        self.alive_at = monotonic()
-        self.latency = self.alive_at - self.sent_at
+        self.alive_at = monotonic() - ago
+        self.latency = took
         self.over, self.waiting = [self.waiting], None

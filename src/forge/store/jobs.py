@@ -261,6 +261,10 @@ def get(job_ids: Sequence[UUID]) -> Statement[Rows]:
     return Statement(load("jobs/get"), (job_ids,), rows)
 
 
+def canary_times(job_id: UUID) -> Statement[Rows]:
+    return Statement(load("jobs/canary_times"), (job_id,), rows)
+
+
 def changed(job_ids: Sequence[UUID], versions: Sequence[int | None]) -> Statement[Rows]:
     return Statement(load("jobs/changed"), (job_ids, versions), rows)
 

@@ -101,7 +101,7 @@ class ApiMetrics(_Registry):
         self.queue = QueueGauges()
         self.canary_age = Gauge(
             "forge_canary_age_seconds",
-            "Seconds since a canary of this crew was last seen to be consumed.",
+            "Seconds since a canary of this crew was last consumed.",
             ("crew",),
         )
         self.canary_latency = Gauge(
