@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from forge import Config, DatabaseUnavailable, Forge, JobContext, Worker
 from forge.core.event import Event, WorkerNotice
+from forge.http.app import create_app
 from forge.store.database import Database
 from forge.store.embedded import Cluster
 from forge.store.migrate import migrate
 from tests.faults.kit.process import until
 from tests.faults.kit.server import running_server
 from tests.faults.kit.standby import promote, standby_of
+from tests.flow.command import Project
 
 
 @pytest.fixture
@@ -56,3 +59,28 @@ async def test_a_worker_waits_for_the_promotion_and_says_so(primary: Cluster, qu
         worker.drain()
         await working
         await app.close()
+
+
+async def test_a_server_is_not_ready_until_the_promotion_and_commands_say_why(
+    primary: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = Database(primary.url())
+    await migrate(database)
+    await database.close()
+    with standby_of(primary) as standby:
+        app = Forge(database_url=standby.url())
+        app.job(double)
+        project = Project(standby.url())
+        api = httpx.ASGITransport(create_app(app))
+        async with httpx.AsyncClient(transport=api, base_url="http://test") as client:
+            unready = await client.get("/readyz")
+            listed = await asyncio.to_thread(project.forge, "jobs", "list")
+            moved = await asyncio.to_thread(project.forge, "migrate", "--roles")
+            await promote(standby)
+            ready = await client.get("/readyz")
+        await app.close()
+
+    assert (unready.status_code, ready.status_code) == (503, 200)
+    assert "read-only" in caplog.text
+    assert listed.returncode == 0, listed.stderr
+    assert (moved.returncode, "read-only" in moved.stderr) == (1, True), moved.stderr

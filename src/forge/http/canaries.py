@@ -11,6 +11,7 @@ from forge.core.crew import crew_name
 from forge.core.errors import DatabaseUnavailable, ForgeError, ResultTimeout, UnknownJob
 from forge.requests import canary_for
 from forge.store import jobs, ledger, standing
+from forge.store.read_only import require_writable
 from forge.store.standing import Crew
 from forge.telemetry.instruments import Labels
 from forge.telemetry.metrics import ApiMetrics
@@ -123,10 +124,12 @@ class Canaries:
 
 
 async def require_database(app: "Forge") -> None:
-    """Raise unless the database answers soon and has this version's tables."""
+    """Raise unless the database answers soon, accepts writes and has this version's tables."""
     try:
         async with asyncio.timeout(DATABASE_PATIENCE):
-            await (await (await app.session()).database()).run(ledger.check())
+            database = await (await app.session()).database()
+            await database.run(require_writable())
+            await database.run(ledger.check())
     except TimeoutError:
         raise DatabaseUnavailable(f"no answer within {DATABASE_PATIENCE:g} s") from None
 

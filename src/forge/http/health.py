@@ -50,8 +50,8 @@ async def readyz(
         bool, Query(description="Also see that every crew of workers consumes a tiny job.")
     ] = False,
 ) -> Readiness:
-    """Say whether the database answers and has Forge's tables, and whether the authentication
-    settings can be read; `deep`: whether jobs are consumed.
+    """Say whether the database answers, accepts writes and has Forge's tables, and whether the
+    authentication settings can be read; `deep`: whether jobs are consumed.
 
     A deep answer may be ten seconds old, and takes seven seconds at most.
     """

@@ -106,10 +106,7 @@ def unavailable(error: BaseException) -> DatabaseUnavailable:
             f"{reason}; promote a standby, or correct FORGE_DATABASE_URL or [database] url"
         )
     if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-        return DatabaseUnavailable(
-            f"the database is read-only: {reason}; it is a standby, or was set read-only. Promote "
-            "it, or name the primary in FORGE_DATABASE_URL or [database] url"
-        )
+        return read_only(f": {reason}")
     if is_full(error):
         return DatabaseUnavailable(
             f"the database has no connection left: {reason}; raise max_connections or the limit of "
@@ -118,6 +115,14 @@ def unavailable(error: BaseException) -> DatabaseUnavailable:
     return DatabaseUnavailable(
         f"the database does not answer: {reason}; check that it runs and that "
         "FORGE_DATABASE_URL or [database] url names it"
+    )
+
+
+def read_only(reason: str = "") -> DatabaseUnavailable:
+    """Say that the database accepts no writes, and what to do."""
+    return DatabaseUnavailable(
+        f"the database is read-only{reason}; it is a standby, or was set read-only. Promote it, or "
+        "name the primary in FORGE_DATABASE_URL or [database] url"
     )
 
 

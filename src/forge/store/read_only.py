@@ -4,9 +4,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from forge.core.errors import DatabaseUnavailable
-from forge.store.fault import DRIVER_ERRORS
+from forge.store.fault import DRIVER_ERRORS, read_only
 from forge.store.link import Link
-from forge.store.statement import Statement, load
+from forge.store.statement import Rows, Statement, load
 
 if TYPE_CHECKING:
     import asyncpg
@@ -36,6 +36,16 @@ async def _leads_to_read_only(pool: "asyncpg.Pool[Any]") -> bool:
     if found:
         await pool.expire_connections()  # those opened from now on find the new primary
     return found
+
+
+def require_writable() -> Statement[None]:
+    """Raise DatabaseUnavailable where the server accepts no writes."""
+    return Statement(load("transaction/is_read_only"), (), _refuse_read_only)
+
+
+def _refuse_read_only(found: Rows) -> None:
+    if found[0]["is_read_only"]:
+        raise read_only()
 
 
 def _question() -> Statement[bool]:
