@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 # Tests wait for processes more than they compute, so that three share two cores well.
 WORKERS ?= 3
 TESTS ?= tests
+# Tests start hundreds of processes, each of which would compile the code again.
+export PYTHONDONTWRITEBYTECODE :=
 # Options of the fault bench, such as --only 3,55 or --seed 7.
 FAULTS ?=
 BENCHMARKS ?= benchmarks $(addprefix benchmarks.,live schedules dead_letters reprocess telemetry hostile)
