@@ -14,6 +14,8 @@ from forge.worker.insist import insist
 
 # One statement's worth: larger ones hold locks longer and gain nothing.
 MOST_AT_ONCE = 500
+# How many seconds pass before a write that failed unexpectedly is tried again.
+PAUSE = 1.0
 # Seconds until the end of a run is sent again that the database refused for a reason of its own.
 PUT_OFF = 5.0
 
@@ -27,6 +29,8 @@ class Concluder:
         self._waiting: list[Conclusion] = []
         self._writing = 0
         self._put_off = 0
+        # Whether a write failed in a way that was not foreseen: it may be in the database.
+        self._has_failed = False
         self._work = asyncio.Event()
         self.written: Callable[[], None] = lambda: None
 
@@ -52,12 +56,22 @@ class Concluder:
             while self._waiting:
                 done, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
                 self._writing = len(done)
-                await self._write(done)
+                try:
+                    await self._write(done)
+                except Exception as error:
+                    await self._failed(error)
+                    self._waiting[:0] = done
                 self._writing = 0
                 self.written()
 
     def wake(self) -> None:
         self._work.set()
+
+    async def _failed(self, error: Exception) -> None:
+        """Say that a write failed in a way that was not foreseen; what it held is written again."""
+        self._events.notice("error", "ends of runs failed and are tried again", error=repr(error))
+        self._has_failed = True
+        await asyncio.sleep(PAUSE)
 
     async def _write(self, done: list[Conclusion]) -> None:
         try:
@@ -68,7 +82,7 @@ class Concluder:
             await self._write_apart(done, error)
             return
         if len(accepted) < len(done):
-            await self._account_for(set(accepted), done, is_again)
+            await self._account_for(set(accepted), done, is_again or self._has_failed)
 
     async def _write_apart(self, done: list[Conclusion], error: StatementRefused) -> None:
         """Let one that the database cannot take not hold up the others."""

@@ -7,7 +7,8 @@ import pytest
 from forge import JobContext, Worker
 from forge.core.event import AttemptRefused, Event, WorkerNotice
 from forge.store.link import Link
-from forge.worker import acker
+from forge.worker import acker, concluder
+from tests.faults.kit.process import until
 from tests.flow.engine.conftest import MakeApp, working
 
 
@@ -55,6 +56,35 @@ async def test_an_unexpected_error_is_told_and_loses_no_outcome(
     assert [(n.message, n.detail) for n in notices] == [
         ("acks failed and are tried again", {"error": "RuntimeError('a bug')"})
     ]
+    assert not [e for e in events if isinstance(e, AttemptRefused)]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_an_unexpected_error_loses_no_end_of_a_run(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+) -> None:
+    monkeypatch.setattr(concluder, "PAUSE", 0.01)
+    app, events = make_app(), list[Event]()
+
+    @app.schedule("tick")
+    async def tick(ctx: Any) -> None: ...
+
+    app.events.listeners.append(events.append)
+    async with working(app) as worker:
+        assert worker.recurrence is not None
+        faulty: Any = Faulty(worker.recurrence.concluder._link, is_late=is_late)
+        worker.recurrence.concluder._link = faulty
+        await app.schedules.ensure("tick")
+
+        async def has_run() -> Any:
+            row = await app.schedules.get("tick")
+            return row if row.last_run_at is not None else None
+
+        row = await until(has_run, 20, "it has run")
+
+    assert [run["outcome"] for run in row.recent_runs] == ["completed"]
+    notices = [e for e in events if isinstance(e, WorkerNotice) and e.level == "error"]
+    assert [n.message for n in notices] == ["ends of runs failed and are tried again"]
     assert not [e for e in events if isinstance(e, AttemptRefused)]
 
 
