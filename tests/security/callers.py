@@ -14,16 +14,6 @@ from tests.store.row_security.conftest import as_role
 
 SECRET = "a secret of the tests, which is long enough"
 ANN = {"name": "ann", "roles": ["user"], "tenant_id": 1}
-TABLES = [
-    "forge_jobs",
-    "forge_idempotency_keys",
-    "forge_attempts",
-    "forge_dead_letters",
-    "forge_dead_letter_counts",
-    "forge_audit_events",
-    "forge_schedules",
-    "forge_outbox",
-]
 
 
 async def register(database: Database, secret: str) -> None:

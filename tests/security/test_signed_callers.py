@@ -11,8 +11,8 @@ from forge.store import tenant as acting
 from forge.store.database import Database
 from forge.store.statement import Statement, rows
 from forge.store.tenant import Callers
-from tests.security.callers import ANN, SECRET, TABLES, act, register, session, signed, tenants
-from tests.store.row_security.conftest import as_role, filled
+from tests.security.callers import ANN, SECRET, act, register, session, signed, tenants
+from tests.store.row_security.conftest import TABLES, as_role, filled
 
 __all__ = ["filled"]
 Refused = asyncpg.InsufficientPrivilegeError

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -87,16 +88,17 @@ class Guard:
             self._events.emit(ClientDropped(reason, client[0] if client else None, count))
 
 
-class Guarded:
+class Guarded(ABC):
     """What a guarded protocol has beside uvicorn's own."""
 
     transport: Any
     client: tuple[str, int] | None
 
+    @abstractmethod
     def waits_since(self) -> float | None:
         """Return since when it has only waited for its client; None while it serves it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def check(self, now: float) -> None:
         """Close the connection if its client has taken too long."""
 

@@ -28,6 +28,17 @@ with job as (
 )
 select id from job"""
 
+TABLES = [
+    "forge_jobs",
+    "forge_idempotency_keys",
+    "forge_attempts",
+    "forge_dead_letters",
+    "forge_dead_letter_counts",
+    "forge_audit_events",
+    "forge_schedules",
+    "forge_outbox",
+]
+
 
 def as_role(role: str, url: str) -> str:
     return url.replace("//forge@", f"//{role}@")

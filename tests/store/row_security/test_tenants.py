@@ -11,18 +11,7 @@ from forge.dead_letters import DeadLetters
 from forge.store import job_types, jobs
 from forge.store.database import Database
 from forge.types import type_rows
-from tests.store.row_security.conftest import as_role
-
-TABLES = [
-    "forge_jobs",
-    "forge_idempotency_keys",
-    "forge_attempts",
-    "forge_dead_letters",
-    "forge_dead_letter_counts",
-    "forge_audit_events",
-    "forge_schedules",
-    "forge_outbox",
-]
+from tests.store.row_security.conftest import TABLES, as_role
 
 
 @pytest.fixture
