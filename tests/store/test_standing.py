@@ -25,7 +25,7 @@ async def test_a_recorded_failure_is_known_also_when_another_has_claimed_the_job
     await database.run(jobs.settle([failed]))
     await claim(database, other)
     link: Link = database.link()
-    acker = Acker([link], Events(), lambda ids: None)
+    acker = Acker([link], Events(), lambda ids: None, {})
 
     known = await acker._written_before(link, [failed], "settle")
     unknown = await acker._written_before(link, [late], "settle")

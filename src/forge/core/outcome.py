@@ -88,6 +88,8 @@ class Completion(NamedTuple):
     id: UUID
     lease: int
     output: str | None
+    # Needed only where the database refuses the output: then this attempt has failed.
+    job: Job | None = None
 
 
 class Settlement(NamedTuple):
@@ -119,7 +121,7 @@ MOST_LOSSES = 10
 def settle(job: Job, outcome: Outcome, policy: Policy, chance: float) -> Ack:
     """Decide what becomes of a job whose attempt came to this outcome."""
     if isinstance(outcome, Returned):  # nearly always, and quicker than a match
-        return Completion(job.id, job.lease, outcome.output)
+        return Completion(job.id, job.lease, outcome.output, job)
     match outcome:
         case Raised(failure) if failure.is_loss and job.crashes < MOST_LOSSES:
             return _lost(job, _classed(job, failure), chance)

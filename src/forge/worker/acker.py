@@ -1,7 +1,8 @@
 """Acks: what attempts came to, written in batches, each fenced by its lease."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from forge.core.errors import StatementRefused
 from forge.core.event import AttemptEnded, AttemptRefused, AttemptStopped, Events
 from forge.core.job import Job
 from forge.core.lifecycle import Status
-from forge.core.outcome import Ack, Completion, Settlement
+from forge.core.outcome import Ack, Completion, Failure, Policy, Raised, Settlement, settle
 from forge.core.run import Run
 from forge.store import jobs
 from forge.store.jobs import Note
@@ -34,12 +35,14 @@ class Acker:
         links: Sequence[Link],
         events: Events,
         changed: Callable[[Sequence[UUID]], None],
+        policies: Mapping[str, Policy],
     ) -> None:
         # More than one, so that the next completions need not wait for the disk to have these.
         self._idle = list(links)
         self._flights: set[asyncio.Task[None]] = set()
         self._events = events
         self._changed = changed
+        self._policies = policies
         self._starts: list[Job] = []
         self._notes: list[Note] = []
         self._completions: list[Completion] = []
@@ -194,18 +197,22 @@ class Acker:
             for entry in entries:
                 await self._write(link, statement, [entry], act)
             return
-        entry = entries[0]
-        self._events.notice("error", f"{act} was refused", job_id=str(entry.id), error=str(error))
+        entry, reason = entries[0], _reason(error)
+        self._events.notice("error", f"{act} was refused", job_id=str(entry.id), error=reason)
         if not error.blames_value:
             self._send_later(entry)
-        elif isinstance(entry, Completion):
-            self._settlements.append(_unstorable(entry, str(error)))
+        elif isinstance(entry, Completion) and entry.job is not None:
+            self.ack(self._unstorable(entry.job, reason), None)
         elif isinstance(entry, Settlement) and entry.trace is not None:
-            self._settlements.append(
-                entry._replace(exception=None, trace=None, message=f"unstorable: {error}"[:500])
-            )
-        elif isinstance(entry, Settlement):
-            self._ends.pop((entry.id, entry.lease), None)
+            self._settlements.append(_plain(entry, reason))
+        else:
+            # Dropped, it would be given back with its attempt, and its handler run for ever.
+            self._send_later(entry)
+
+    def _unstorable(self, job: Job, reason: str) -> Ack:
+        """Decide what becomes of a job whose output the database will never take."""
+        failure = Failure("forge.UnstorableOutput", f"the output cannot be stored: {reason}", "")
+        return settle(job, Raised(failure), self._policies[job.type], random.random())
 
     def _send_later(self, entry: Any) -> None:
         """Keep what an attempt came to: a withdrawn grant, for example, may be given again."""
@@ -264,18 +271,16 @@ def _statuses_after(entry: Any, act: str) -> tuple[str, ...]:
     return (Status.COMPLETED if act == "complete" else Status.RUNNING,)
 
 
-def _unstorable(completion: Completion, error: str) -> Settlement:
-    return Settlement(
-        completion.id,
-        completion.lease,
-        "running",
-        Status.RETRY,
-        delay=60,
-        exception="forge.UnstorableOutput",
-        message=f"the database refused the output: {error}",
-        trace="",
-        outcome="retry",
+def _plain(settlement: Settlement, reason: str) -> Settlement:
+    """Leave out what came from the handler."""
+    return settlement._replace(
+        exception=None, trace=None, place=None, message=f"unstorable: {reason}"[:500]
     )
+
+
+def _reason(error: StatementRefused) -> str:
+    """Return the first line: the server's details may quote the whole row."""
+    return str(error).partition("\n")[0]
 
 
 def _split(waiting: list[Any]) -> tuple[list[Any], list[Any]]:

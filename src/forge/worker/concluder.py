@@ -18,6 +18,8 @@ MOST_AT_ONCE = 500
 PAUSE = 1.0
 # Seconds until the end of a run is sent again that the database refused for a reason of its own.
 PUT_OFF = 5.0
+# How the error of a run begins whose end the database refused.
+UNSTORABLE = "unstorable: "
 
 
 class Concluder:
@@ -96,9 +98,12 @@ class Concluder:
         if not error.blames_value:
             self._send_later(done[0])
             return
-        plain = done[0]._replace(checkpoint=None, message=None, error=f"unstorable: {error}"[:200])
-        if plain != done[0]:
-            await self._write([plain])
+        if (done[0].error or "").startswith(UNSTORABLE):
+            # Dropped, the run would be given back, and its handler run for ever.
+            self._send_later(done[0])
+            return
+        told = f"{UNSTORABLE}{error}"[:200]
+        await self._write([done[0]._replace(checkpoint=None, message=None, error=told)])
 
     def _send_later(self, conclusion: Conclusion) -> None:
         def send() -> None:

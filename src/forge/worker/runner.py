@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -60,12 +60,12 @@ class Runner:
         app: Forge,
         definitions: dict[str, JobDefinition[Any, Any]],
         acker: Acker,
+        policies: Mapping[str, Policy],
         notes: Notes,
         around: InLoop,
         children: Children,
         recurrence: Recurrence | None = None,
     ) -> None:
-        settings = app.config.worker
         self._app = app
         self._definitions = definitions
         self._acker = acker
@@ -74,12 +74,9 @@ class Runner:
         self._children = children
         self._recurrence = recurrence
         self._events = app.events
-        self._policies = {
-            name: Policy(definition.retry, definition.dead_letter, settings.crash_limit)
-            for name, definition in definitions.items()
-        }
+        self._policies = policies
         self._middlewares = app.middlewares[::-1]
-        self._threads = ThreadPoolExecutor(settings.max_concurrent, "forge-handler")
+        self._threads = ThreadPoolExecutor(app.config.worker.max_concurrent, "forge-handler")
         self._loop = asyncio.get_running_loop()
         self._slots = Slots(self._attempt)
         self.running = LiveAttempts(self._slots.take)

@@ -11,7 +11,7 @@ from forge.app import Forge
 from forge.core.claims import Claims
 from forge.core.errors import ForgeError
 from forge.core.job import Job
-from forge.core.outcome import released
+from forge.core.outcome import Policy, released
 from forge.core.run import Run
 from forge.requests import CANARY, REQUESTS, canary_of
 from forge.store import workers
@@ -57,6 +57,10 @@ class Worker:
         self.settings = app.config.worker
         self.events = app.events
         self.definitions = app.definitions | REQUESTS | {CANARY: canary_of(self._hears)}
+        self.policies = {
+            name: Policy(definition.retry, definition.dead_letter, self.settings.crash_limit)
+            for name, definition in self.definitions.items()
+        }
         self.registration = registration_of(app)
         self.recurrence: Recurrence | None = None
         self.messages: Messages | None = None
@@ -131,7 +135,7 @@ class Worker:
         is_plain = self.app.config.transport.queues is None
         changed = self.teller.changed if is_plain else self._written
         acks = self._link(database), self._link(database)
-        self.acker = Acker(acks, self.events, changed)
+        self.acker = Acker(acks, self.events, changed, self.policies)
         self.acker.refused = self._let_go
         self.notes = Notes(self._side, self.teller.changed, self._let_go)
         if definitions := self.app.schedule_definitions:
@@ -146,6 +150,7 @@ class Worker:
             self.app,
             self.definitions,
             self.acker,
+            self.policies,
             self.notes,
             self.around,
             Children(self.app, database.url),
