@@ -152,6 +152,7 @@ def _summary(report: dict[str, Any]) -> str:
         "succeeded": report["succeeded"],
         "failed again": report["failed_again"],
         "cancelled": report["cancelled"],
+        "deleted": report["deleted"],
         "not ended yet": report["unfinished"],
     }
     told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)

@@ -24,13 +24,16 @@ if TYPE_CHECKING:
 
 REPROCESS = "forge.reprocess"
 QUEUE = "forge"
-# Dead letters in one statement, and statements in one slice: a busy worker comes to the next slice
-# late, and then catches up.
+# Dead letters in one statement, and statements in one slice.
 BATCH = 1000
 MOST_BATCHES = 10
 # Jobs that are looked at until they end, to notice when they fail again.
 MOST_WATCHED = 200
 PAUSE = 1.0
+# Seconds that a slice may come late and still make up for it. What is later is not made up for: the
+# rate is there to protect what the jobs call, also after the workers were away for an hour.
+MADE_UP = 0.25
+SHORTEST_PAUSE = 0.05
 FAILED = {Status.FAILED, Status.DEAD_LETTER}
 
 
@@ -48,6 +51,9 @@ class Progress:
     succeeded: int = 0
     failed_again: int = 0
     cancelled: int = 0
+    deleted: int = 0
+    # until when the dead letters that were due at the wanted rate have been taken
+    paced: float = 0.0
     # None while the canaries are awaited, then when they had all completed
     released: float | None = None
     # None while there are dead letters left, then when none was found any more
@@ -92,10 +98,11 @@ class Reprocessing:
         if not so_far.batch:
             return
         found = await self._ctx.run(dead_letters.outcomes(so_far.batch))
-        ours = [one.dlq_id for one in found if one.parent_id == self._ctx.job_id]
+        ours = [one.dlq_id for one in found if one.request_id == self._ctx.job_id]
         left = [one.dlq_id for one in found if one.status == "pending_review"]
         if left:
             ours += await self._reprocess(left)
+            so_far.paced = self._now
         lost = sorted({one.dlq_id for one in found} - set(ours))
         if lost:
             await self._say("job_dlq_reprocess_failed", lost, reason="somebody reviewed it first")
@@ -111,13 +118,18 @@ class Reprocessing:
         """See which of the jobs that are watched have ended, and how."""
         so_far = self._so_far
         going = set()
-        for one in await self._ctx.run(dead_letters.outcomes(so_far.watched)):
-            if one.job_status == Status.COMPLETED:
-                so_far.succeeded += 1
-            elif one.job_status in FAILED:
-                so_far.failed_again += 1
-            elif one.job_status in (None, Status.CANCELLED):
+        found = await self._ctx.run(dead_letters.outcomes(so_far.watched))
+        so_far.deleted += len(so_far.watched) - len(found)
+        for one in found:
+            if one.job_status is None:
+                so_far.deleted += 1
+            elif one.job_status == Status.CANCELLED:
                 so_far.cancelled += 1
+            elif one.has_failed or one.job_status in FAILED:
+                # Its next attempts are not waited for: they may be hours away.
+                so_far.failed_again += 1
+            elif one.job_status == Status.COMPLETED:
+                so_far.succeeded += 1
             else:
                 going.add(one.dlq_id)
         so_far.watched = [dlq_id for dlq_id in so_far.watched if dlq_id in going]
@@ -128,6 +140,8 @@ class Reprocessing:
             return "a canary failed again"
         if so_far.released is None and so_far.cancelled:
             return "a canary was cancelled"
+        if so_far.released is None and so_far.deleted:
+            return "a canary was deleted before its end was seen"
         if so_far.failed_again >= wanted.max_failures:
             return f"{so_far.failed_again} jobs failed again"
         waited = self._now - so_far.began
@@ -153,13 +167,15 @@ class Reprocessing:
         so_far, wanted = self._so_far, self._wanted
         if so_far.released is None and (so_far.canaries or not wanted.canary):
             so_far.released = self._now
+            so_far.paced = self._now - self._pause
         if so_far.released is None:
             return wanted.canary
         if so_far.exhausted is not None:
             return 0
-        since = self._now - so_far.released + self._pause
-        sent = so_far.reprocessed + so_far.skipped - len(so_far.canaries)
-        return max(0, min(BATCH, round(since * wanted.rate) - sent))
+        earliest = self._now - self._pause - MADE_UP
+        # Another worker's clock may be ahead, by which the last slice was taken.
+        so_far.paced = min(max(so_far.paced, earliest), self._now)
+        return min(BATCH, round((self._now - so_far.paced) * wanted.rate))
 
     async def advance(self, count: int) -> None:
         """Take the next dead letters, or find that there are none."""
@@ -171,13 +187,18 @@ class Reprocessing:
             so_far.exhausted = self._now
             return
         so_far.batch = chosen
+        so_far.paced += len(chosen) / wanted.rate
         await self._remember()
         await self._reprocess(chosen)
 
     async def pause(self) -> Snooze:
         """Write down how far it came, and say when to go on."""
         await self._remember()
-        return Snooze(timedelta(seconds=self._pause))
+        so_far, pause = self._so_far, self._pause
+        if so_far.released is not None and so_far.exhausted is None:
+            # Not a whole pause from now, or the time that this slice took would be lost.
+            pause = min(pause, max(SHORTEST_PAUSE, so_far.paced + pause - time.time()))
+        return Snooze(timedelta(seconds=pause))
 
     @property
     def _pause(self) -> float:
@@ -191,6 +212,7 @@ class Reprocessing:
             "succeeded": so_far.succeeded,
             "failed_again": so_far.failed_again,
             "cancelled": so_far.cancelled,
+            "deleted": so_far.deleted,
             "unfinished": len(so_far.watched),
             "stopped": reason,
         }

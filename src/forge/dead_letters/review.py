@@ -168,8 +168,8 @@ class DeadLetters:
     ) -> "JobHandle":
         """Have a worker make new jobs of all that match, some a second, a few of them first.
 
-        It stops by itself when a canary does not complete, or when `max_failures` of those that are
-        watched have failed again.
+        It stops by itself when a canary fails or does not complete in time, or when an attempt of
+        `max_failures` of those that are watched has failed again.
         """
         asked = Wanted.checked(
             causes, _notes(notes), rate, canary, canary_timeout, max_failures, priority
@@ -186,9 +186,10 @@ class DeadLetters:
         letter = await self._get(dlq_id, tenant_id, run)
         by = f" by {letter.reviewed_by}" if letter.reviewed_by else ""
         became = f" as job {letter.new_job_id}" if letter.new_job_id else ""
-        return AlreadyReviewed(
-            f"dead letter {dlq_id} was {letter.status}{by}{became} already; look at that first"
-        )
+        told = f"dead letter {dlq_id} was {letter.status}{by}{became} already"
+        if letter.new_job_id and await _is_deleted(dlq_id, run):
+            return AlreadyReviewed(f"{told}, and that job was deleted; dispatch a new job instead")
+        return AlreadyReviewed(f"{told}; look at that first")
 
     async def _run(self, conn: Any) -> Run:
         if conn is not None:
@@ -203,6 +204,11 @@ class DeadLetters:
             session.wake()
         else:
             session.wake_later()
+
+
+async def _is_deleted(dlq_id: int, run: Run) -> bool:
+    (outcome,) = await run(dead_letters.outcomes([dlq_id]))
+    return outcome.job_status is None
 
 
 def _notes(notes: str | None) -> str | None:

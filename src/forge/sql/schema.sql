@@ -830,6 +830,7 @@ CREATE TABLE public.forge_dead_letters (
     notes text,
     new_job_id uuid,
     edited_payload jsonb,
+    request_id uuid,
     place text,
     CONSTRAINT forge_dead_letters_status CHECK (((status)::text = ANY ((ARRAY['pending_review'::character varying, 'reprocessed'::character varying, 'discarded'::character varying])::text[])))
 );
@@ -1054,7 +1055,7 @@ CREATE TRIGGER forge_dead_letters_changed AFTER UPDATE ON public.forge_dead_lett
 
 CREATE TRIGGER forge_dead_letters_removed AFTER DELETE ON public.forge_dead_letters REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.forge_count_dead_letters();
 
-CREATE TRIGGER forge_dead_letters_review AFTER UPDATE OF status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload ON public.forge_dead_letters FOR EACH ROW WHEN ((((old.status)::text <> 'pending_review'::text) AND (((((((new.status)::text IS DISTINCT FROM (old.status)::text) OR (new.reviewed_at IS DISTINCT FROM old.reviewed_at)) OR (new.reviewed_by IS DISTINCT FROM old.reviewed_by)) OR (new.notes IS DISTINCT FROM old.notes)) OR (new.new_job_id IS DISTINCT FROM old.new_job_id)) OR (new.edited_payload IS DISTINCT FROM old.edited_payload)))) EXECUTE FUNCTION public.forge_refuse_review();
+CREATE TRIGGER forge_dead_letters_review AFTER UPDATE OF status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload, request_id ON public.forge_dead_letters FOR EACH ROW WHEN ((((old.status)::text <> 'pending_review'::text) AND ((((((((new.status)::text IS DISTINCT FROM (old.status)::text) OR (new.reviewed_at IS DISTINCT FROM old.reviewed_at)) OR (new.reviewed_by IS DISTINCT FROM old.reviewed_by)) OR (new.notes IS DISTINCT FROM old.notes)) OR (new.new_job_id IS DISTINCT FROM old.new_job_id)) OR (new.edited_payload IS DISTINCT FROM old.edited_payload)) OR (new.request_id IS DISTINCT FROM old.request_id)))) EXECUTE FUNCTION public.forge_refuse_review();
 
 CREATE TRIGGER forge_jobs_begin AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN ((((new.status)::text <> 'pending'::text) OR (new.lease <> 0) OR (new.attempts <> 0) OR (new.priority <> ALL ('{0,25,50,75,100}'::integer[])) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
 

@@ -33,8 +33,12 @@ class Outcome(NamedTuple):
     dlq_id: int
     status: str
     new_job_id: UUID | None
+    # The forge.reprocess job that made it; None where a person did.
+    request_id: UUID | None
+    # None where the job was deleted since.
     job_status: str | None
-    parent_id: UUID | None
+    # Whether an attempt of the job has failed, also where others follow.
+    has_failed: bool
 
 
 def get(dlq_id: int, tenant: int | None) -> Statement[DeadLetter | None]:

@@ -2,9 +2,12 @@
 
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
-from forge import Forge
+import pytest
+
+from forge import AlreadyReviewed, Forge
 from forge.store import dead_letters
 from tests.faults.kit.process import until
 from tests.flow.dead_letters.conftest import Flaky
@@ -14,9 +17,12 @@ from tests.flow.engine.conftest import Work
 MADE = "select count(*) from forge_jobs where retry_of is not null"
 
 
-async def _interrupt(psql: Any, request: Any, batch: list[int]) -> None:
+async def _interrupt(
+    psql: Any, request: Any, batch: Sequence[int] = (), seconds_ago: float = 0
+) -> None:
     """Leave a request as a worker does that is killed after it wrote what it is about to do."""
-    checkpoint = {"began": time.time(), "released": time.time(), "batch": batch}
+    then = time.time() - seconds_ago
+    checkpoint = {"began": then, "released": then, "batch": batch}
     await psql.execute(
         "update forge_jobs set checkpoint = $2::text::jsonb where id = $1",
         request.id,
@@ -83,3 +89,70 @@ async def test_one_that_somebody_reviews_at_the_same_moment_is_theirs_and_that_i
         "select dlq_id from forge_audit_events where event = 'job_dlq_reprocess_failed'"
     )
     assert [row["dlq_id"] for row in told] == [ids[1]]
+
+
+MADE_AFTER = """
+    select extract(epoch from created_at - min(created_at) over ())::float as seconds
+    from forge_jobs where retry_of is not null order by 1
+"""
+
+
+@pytest.mark.parametrize("unfinished", [0, 20])
+async def test_what_was_due_while_no_worker_was_there_is_not_made_up_for(
+    unfinished: int, app: Forge, flaky: Flaky, work: Work, psql: Any
+) -> None:
+    flaky.broken = False
+    ids = await fill(psql, 80)
+    request = await app.dead_letters.reprocess_many(rate=20, canary=0)
+    await _interrupt(psql, request, ids[:unfinished], seconds_ago=36)
+    await work(app)
+
+    report = await request.result(60)
+
+    assert report["reprocessed"] == 80
+    made = [row["seconds"] for row in await psql.fetch(MADE_AFTER)]
+    # A second's worth at once, and a quarter more for a slice that came late.
+    assert all(count <= 20 * (seconds + 1.25) + 1 for count, seconds in enumerate(made, 1))
+
+
+async def test_a_clock_that_was_ahead_holds_nothing_up(
+    app: Forge, flaky: Flaky, work: Work, psql: Any
+) -> None:
+    flaky.broken = False
+    await fill(psql, 30)
+    request = await app.dead_letters.reprocess_many(rate=20, canary=0)
+    await _interrupt(psql, request, seconds_ago=-3600)
+    await psql.execute(
+        "update forge_jobs set checkpoint = checkpoint || jsonb_build_object('paced', $2::float8) "
+        "where id = $1",
+        request.id,
+        time.time() + 3600,
+    )
+    await work(app)
+
+    assert (await request.result(60))["reprocessed"] == 30
+
+
+async def test_a_letter_whose_new_job_was_deleted_is_not_reported_as_reviewed_by_another(
+    app: Forge, flaky: Flaky, work: Work, psql: Any
+) -> None:
+    flaky.broken = False
+    ids = await fill(psql, 4)
+    request = await app.dead_letters.reprocess_many(rate=1000, canary=0)
+    database = await (await app.session()).database()
+    await database.run(dead_letters.reprocess(ids[:3], None, None, None, request_id=request.id))
+    gone = "delete from forge_jobs where retry_of = (select job_id from forge_dead_letters where "
+    await psql.execute(gone + "dlq_id = $1)", ids[1])
+    await _interrupt(psql, request, ids[:3])
+    await work(app)
+
+    report = await request.result(60)
+
+    assert (report["reprocessed"], report["skipped"]) == (4, 0)
+    assert (report["succeeded"], report["deleted"], report["cancelled"]) == (3, 1, 0)
+    failed = "select count(*) from forge_audit_events where event = 'job_dlq_reprocess_failed'"
+    assert await psql.fetchval(failed) == 0
+    with pytest.raises(AlreadyReviewed, match="that job was deleted; dispatch a new job instead"):
+        await app.dead_letters.reprocess(ids[1])
+    with pytest.raises(AlreadyReviewed, match="look at that first"):
+        await app.dead_letters.reprocess(ids[0])

@@ -1,5 +1,9 @@
 -- What became of dead letters, and of the jobs that were made of them. $1 ids.
-select letter.dlq_id, letter.status, letter.new_job_id, job.status as job_status, job.parent_id
+-- `has_failed` tells whether an attempt failed, also of a job that will be tried again: attempts count
+-- what was claimed and not given back, of which one runs, or succeeded.
+select letter.dlq_id, letter.status, letter.new_job_id, letter.request_id, job.status as job_status,
+       coalesce(job.lone_crashes > 0
+                or job.attempts > (job.status in ('claimed', 'running', 'completed'))::integer, false) as has_failed
 from forge_dead_letters as letter
      left join forge_jobs as job on job.id = any (array[letter.new_job_id])
 where letter.dlq_id = any ($1::bigint[])

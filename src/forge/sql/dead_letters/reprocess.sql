@@ -46,7 +46,7 @@ with caller as materialized (
 ), reviewed as (
     update forge_dead_letters as letter
     set status = 'reprocessed', reviewed_at = now(), reviewed_by = $3, notes = $4,
-        new_job_id = wish.new_job_id, edited_payload = $5::text::jsonb
+        new_job_id = wish.new_job_id, edited_payload = $5::text::jsonb, request_id = $7::uuid
     from wishes as wish
     where letter.dlq_id = any (array[wish.dlq_id])
 ), audited as (

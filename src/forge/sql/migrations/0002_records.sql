@@ -55,6 +55,8 @@ create table forge_dead_letters (
     notes text,
     new_job_id uuid,
     edited_payload jsonb,
+    -- the forge.reprocess job that made the new one (null: a person), also when that is deleted
+    request_id uuid,
     constraint forge_dead_letters_status check (status in ('pending_review', 'reprocessed', 'discarded'))
 );
 

@@ -109,12 +109,15 @@ end
 $$;
 
 create trigger forge_dead_letters_review
-    after update of status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload on forge_dead_letters
+    after update of status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload, request_id
+    on forge_dead_letters
     for each row when (
         old.status <> 'pending_review'
-        and (new.status, new.reviewed_at, new.reviewed_by, new.notes, new.new_job_id, new.edited_payload)
+        and (new.status, new.reviewed_at, new.reviewed_by, new.notes, new.new_job_id, new.edited_payload,
+             new.request_id)
             is distinct from
-            (old.status, old.reviewed_at, old.reviewed_by, old.notes, old.new_job_id, old.edited_payload)
+            (old.status, old.reviewed_at, old.reviewed_by, old.notes, old.new_job_id, old.edited_payload,
+             old.request_id)
     )
     execute function forge_refuse_review();
 

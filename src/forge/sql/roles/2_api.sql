@@ -26,7 +26,7 @@ update
 on forge_schedules to forge_api;
 -- review of dead letters is the API's; the letters themselves and their counts are not
 grant select on forge_dead_letter_counts to forge_api;
-grant update (status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload)
+grant update (status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload, request_id)
 on forge_dead_letters to forge_api;
 grant usage on sequence forge_numbers to forge_api;
 
