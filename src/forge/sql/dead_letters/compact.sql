@@ -1,15 +1,24 @@
 -- Sum up the counts of dead letters: one row per cause, and none for causes that have no letters left.
 -- $1 how many rows to sum up. Returns how many there were.
+-- Of a cause some rows may be left, beyond the limit or locked: then the sum may be 0 while there are
+-- letters, and has to stay, since it may hold the newest of them.
 with taken as materialized (
     delete from forge_dead_letter_counts
     where ctid = any (array(select ctid from forge_dead_letter_counts limit $1 for update skip locked))
     returning *
+), rows as (
+    select *, 1 as taken, -1 as left_over from taken
+    union all
+    -- the snapshot has those that are taken, too
+    select tenant_id, status, job_type, category, error_class, exception, place, fingerprint,
+           0, null, null, null, 0, 1
+    from forge_dead_letter_counts
 ), summed as (
     insert into forge_dead_letter_counts
     select tenant_id, status, job_type, category, error_class, exception, place, fingerprint,
            sum(letters), min(first_seen), max(last_seen), max(sample)
-    from taken
+    from rows
     group by tenant_id, status, job_type, category, error_class, exception, place, fingerprint
-    having sum(letters) <> 0
+    having sum(taken) > 0 and (sum(letters) <> 0 or sum(left_over) > 0)
 )
 select count(*) as taken from taken;
