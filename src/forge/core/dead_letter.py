@@ -58,7 +58,7 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterGroup:
-    """Dead letters of one cause: the same type, error class, exception and place in the code."""
+    """Dead letters of one cause: type, category, error class, exception and place in the code."""
 
     fingerprint: str
     job_type: str

@@ -190,7 +190,9 @@ def _recorded(job: Job, failure: Failure, status: Status, delay: float | None = 
         message=failure.message,
         trace=failure.trace,
         outcome=status,
-        fingerprint=fingerprint(job.type, failure.error_class, failure.exception, failure.place),
+        fingerprint=fingerprint(
+            job.type, job.category, failure.error_class, failure.exception, failure.place
+        ),
         place=failure.place,
     )
 

@@ -160,7 +160,7 @@ class DeadLetterDetail(DeadLetterItem):
 
 
 class DeadLetterGroupOut(BaseModel):
-    """Dead letters of one cause: the same type, error class, exception and place in the code."""
+    """Dead letters of one cause: type, category, error class, exception and place in the code."""
 
     model_config = ConfigDict(from_attributes=True)
 

@@ -566,7 +566,8 @@ CREATE FUNCTION public.forge_name_cause() RETURNS trigger
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 begin
-    new.fingerprint := left(md5(concat_ws('|', new.job_type, coalesce(new.error_class, ''), new.exception)), 16);
+    new.fingerprint := left(md5(concat_ws('|', new.job_type, coalesce(new.category, ''),
+                                          coalesce(new.error_class, ''), new.exception)), 16);
     return new;
 end
 $$;

@@ -4,13 +4,14 @@
 -- where in the code it failed: module:function of the innermost function that is the user's own
 alter table forge_dead_letters add column place text;
 update forge_dead_letters
-set fingerprint = left(md5(concat_ws('|', job_type, coalesce(error_class, ''), exception)), 16)
+set fingerprint = left(md5(concat_ws('|', job_type, coalesce(category, ''), coalesce(error_class, ''), exception)), 16)
 where fingerprint is null or fingerprint = '';
 
 -- A worker of the previous version may know no fingerprint; a group has one in any case.
 create function forge_name_cause() returns trigger language plpgsql as $$
 begin
-    new.fingerprint := left(md5(concat_ws('|', new.job_type, coalesce(new.error_class, ''), new.exception)), 16);
+    new.fingerprint := left(md5(concat_ws('|', new.job_type, coalesce(new.category, ''),
+                                          coalesce(new.error_class, ''), new.exception)), 16);
     return new;
 end
 $$;
