@@ -71,8 +71,9 @@ class AttemptMachine(DatabaseMachine):
 
     @rule()
     def claim(self) -> None:
-        """Wait until the worker has claimed all there is."""
+        """Wait until the worker has claimed all there is, and a handler of each job is alive."""
         self._await(until(self._has_claimed_all, 20, "everything is claimed"))
+        self._await(until(self._runs_all, 20, "every claimed job has a live handler"))
 
     @rule(which=st.integers(0, 9))
     def end_handler(self, which: int) -> None:
@@ -89,6 +90,15 @@ class AttemptMachine(DatabaseMachine):
     def every_live_handler_is_tracked(self) -> None:
         if hasattr(self, "worker"):
             assert self.alive.keys() <= self.worker.runner.running.keys()
+
+    @invariant()
+    def an_attempt_is_stopped_when_its_worker_has_a_newer_one(self) -> None:
+        if hasattr(self, "worker"):
+            running = self.worker.runner.running
+            newest = dict(sorted(running))
+            for (job_id, lease), attempt in running.items():
+                is_stopped = attempt.context.cancelled or attempt.context.completed
+                assert is_stopped or lease == newest[job_id]
 
     async def _start(self) -> None:
         self.app = Forge(Config(worker=WORKER), database_url=self.url)
@@ -109,6 +119,10 @@ class AttemptMachine(DatabaseMachine):
 
     async def _has_claimed_all(self) -> bool:
         return not await self.database.run(Statement(UNCLAIMED, (), list))
+
+    def _runs_all(self) -> bool:
+        claimed = {job_id for job_id, _ in self.worker.runner.running}
+        return claimed <= {job_id for job_id, _ in self.alive}
 
     async def polite(self, ctx: JobContext) -> None:
         with self._told(ctx) as gate:
