@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 REPROCESS = "forge.reprocess"
 QUEUE = "forge"
-# Dead letters in one statement, and statements in one slice.
-BATCH = 1000
+# Dead letters in one statement, as many as can be due at the highest rate, and statements in one
+# slice. An input that was written in SQL may ask for any rate.
+BATCH = 1250
 MOST_BATCHES = 10
 # Jobs that are looked at until they end, to notice when they fail again.
 MOST_WATCHED = 200
