@@ -157,7 +157,7 @@ class QueueMachine(DatabaseMachine):
         lost = {id for id, m in self.model.items() if m.status in OWNED and m.owner == owner}
         assert {row["id"] for row in found} == lost
         for known in map(self.model.__getitem__, lost):
-            known.crashes += known.status is Status.RUNNING
+            known.crashes += 1
             known.suspect |= known.status is Status.RUNNING
             known.status, known.due_in = Status.RETRY, 0
             known.attempts -= 1

@@ -49,6 +49,7 @@ def test_the_attempt_of_a_killed_worker_is_logged_by_the_one_that_rescues_it(
         "warning",
     )
     assert (lost["job_type"], lost["attempt"], lost["retries"]) == ("wait_at", 1, 0)
+    assert (lost["crashes"], completed["crashes"]) == (0, 1)
     assert (lost["tenant_id"], lost["correlation_id"]) == (7, correlation)
     assert lost["error"] == "the worker died while it ran this job"
     assert lost["duration"] >= 1.5

@@ -32,6 +32,7 @@ FIELDS = {
     "outcome",
     "error",
     "retries",
+    "crashes",
     "state",
     "tenant_id",
     "correlation_id",

@@ -34,6 +34,7 @@ class AttemptLost(NamedTuple):
     id: UUID
     type: str
     attempt: int
+    crashes: int
     tenant_id: int | None
     correlation_id: UUID | None
     seconds: float

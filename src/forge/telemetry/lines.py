@@ -108,7 +108,7 @@ class JsonLines:
     def __init__(self) -> None:
         self._second = 0
         self._time = ""
-        self._pieces: dict[tuple[str, int, int], tuple[str, str, str, str]] = {}
+        self._pieces: dict[tuple[str, int, int, int], tuple[str, str, str, str]] = {}
 
     def __call__(self, successes: list[Success]) -> str:
         lines = []
@@ -116,7 +116,7 @@ class JsonLines:
             if (second := int(ended)) != self._second:
                 self._second = second
                 self._time = time.strftime('{"time": "%Y-%m-%dT%H:%M:%S', time.gmtime(second))
-            kind = job.type, job.attempt, job.max_attempts
+            kind = job.type, job.attempt, job.max_attempts, job.crashes
             level, took, named, rest = self._pieces.get(kind) or self._add_pieces(*kind)
             job_id = str(job.id)
             tenant = "null" if job.tenant_id is None else job.tenant_id
@@ -128,13 +128,15 @@ class JsonLines:
             )
         return "".join(lines)
 
-    def _add_pieces(self, job_type: str, attempt: int, most: int) -> tuple[str, str, str, str]:
+    def _add_pieces(
+        self, job_type: str, attempt: int, most: int, crashes: int
+    ) -> tuple[str, str, str, str]:
         name = json.dumps(job_type, ensure_ascii=False)
-        pieces = self._pieces[job_type, attempt, most] = (
+        pieces = self._pieces[job_type, attempt, most, crashes] = (
             f'+00:00", "level": "info", "logger": "forge", "message": "{name[1:-1]} ',
             f' s, attempt {attempt} of {most}", "job_id": "',
             f'", "job_type": {name}, "attempt": {attempt}, "duration": ',
             f', "outcome": "completed", "error": null, "retries": {attempt - 1}, '
-            '"state": "completed", "tenant_id": ',
+            f'"crashes": {crashes}, "state": "completed", "tenant_id": ',
         )
         return pieces

@@ -83,6 +83,7 @@ def job_fields(job: Job | AttemptLost) -> dict[str, Any]:
         "job_id": job.id,
         "job_type": job.type,
         "attempt": job.attempt,
+        "crashes": job.crashes,
         "tenant_id": job.tenant_id,
         "correlation_id": job.correlation_id,
     }
@@ -175,6 +176,7 @@ def _fields(
         "outcome": outcome,
         "error": error,
         "retries": job.attempt - 1,
+        "crashes": named.pop("crashes"),
         "state": None if status is None else str(status.state),
         **named,
     }

@@ -133,6 +133,7 @@ class InChild:
             "job_id": context.job_id,
             "job_type": context.job_type,
             "attempt": context.attempt,
+            "crashes": context.crashes,
             "tenant_id": context.tenant_id,
             "correlation_id": context.correlation_id,
         }

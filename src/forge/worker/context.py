@@ -123,8 +123,22 @@ class JobContext:
         return self._job.traceparent
 
     @property
+    def crashes(self) -> int:
+        """How many runs ended without a result: their worker or process died, or was shut down.
+
+        A run that its worker had claimed and may not have begun counts, too.
+        """
+        return self._job.crashes
+
+    @property
+    def runs(self) -> int:
+        """Which run this is: `attempt + crashes`; snoozes count in neither."""
+        return self._job.attempt + self._job.crashes
+
+    @property
     def is_retry(self) -> bool:
-        return self._job.attempt > 1
+        """Whether an earlier run may have done part of the work."""
+        return self.runs > 1
 
     @property
     def is_last_attempt(self) -> bool:

@@ -265,6 +265,7 @@ def _lost(row: Row) -> AttemptLost:
         row["id"],
         row["job_type"],
         row["attempt"],
+        row["crashes"],
         row["tenant_id"],
         row["correlation_id"],
         row["seconds"],

@@ -1,6 +1,6 @@
 -- claimed, running -> retry: take back the jobs of workers that died. What was running may have
--- killed its worker, so it is counted as crashed, suspected, and will run alone; what only waited is
--- not.
+-- killed its worker, so it is suspected, and will run alone. What was claimed counts as a crash, too:
+-- its handler may have begun before that was written.
 -- $1 the owners, $2 only these jobs (null: all), $3 seconds without a heartbeat after which an
 -- owner counts as dead, $4 seconds without a sign of life of the job where its owner is unknown,
 -- $5 how many at most.
@@ -21,7 +21,7 @@ with lost as materialized (
 ), rescued as (
     update forge_jobs as job
     set status = 'retry', scheduled_at = now(), attempts = attempts - 1,
-        crashes = crashes + (lost.status = 'running')::integer,
+        crashes = crashes + 1,
         suspect = suspect or lost.status = 'running',
         last_error = case when lost.status = 'running' then 'the worker died while it ran this job'
                           else last_error end
@@ -35,6 +35,6 @@ with lost as materialized (
     where was = 'running'
     on conflict do nothing
 )
-select id, lease, job_type, worker_id, was, attempts + 1 as attempt, tenant_id, correlation_id,
+select id, lease, job_type, worker_id, was, attempts + 1 as attempt, crashes - 1 as crashes, tenant_id, correlation_id,
        extract(epoch from now() - started_at)::float8 as seconds
 from rescued;

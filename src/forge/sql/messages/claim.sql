@@ -1,6 +1,6 @@
 -- pending, retry -> running; claimed, running -> running under a new lease where the owner is dead:
 -- claim the jobs that messages name, in one update. What is final is never claimed. A job whose owner
--- died is rescued and claimed in one: what ran counts as crashed, and its attempt is given back.
+-- died is rescued and claimed in one: it counts as crashed, and its attempt is given back.
 -- $1 ids, $2 the worker, $3 its incarnation, $4 its job types, $5 its queues (null: all),
 -- $6 its capabilities, $7 seconds of silence after which an owner is dead (null: this worker has not
 -- been heard of long enough itself to judge), $8 the locked_timeout, for owners that nobody knows.
@@ -25,7 +25,7 @@ with named as materialized (
     update forge_jobs as job
     set status = 'running', worker_id = $2, lease = job.lease + 1,
         attempts = job.attempts + (named.status in ('pending', 'retry'))::integer,
-        crashes = job.crashes + (named.status = 'running')::integer,
+        crashes = job.crashes + (named.status in ('claimed', 'running'))::integer,
         suspect = job.suspect or named.status = 'running',
         claimed_at = now(), started_at = now(),
         last_heartbeat = null, progress_percent = 0, progress_message = null

@@ -248,5 +248,11 @@ class Receiver:
 
 def _lost(job: Reclaimed) -> AttemptLost:
     return AttemptLost(
-        job.id, job.type, job.attempt, job.tenant_id, job.correlation_id, job.ran_for
+        job.id,
+        job.type,
+        job.attempt,
+        job.crashes - 1,
+        job.tenant_id,
+        job.correlation_id,
+        job.ran_for,
     )
