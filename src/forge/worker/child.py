@@ -41,6 +41,10 @@ from forge.telemetry.forwarding import RecordSender
 from forge.telemetry.metrics import WorkerMetrics
 from forge.telemetry.services import measure_services
 from forge.worker.context import JobContext
+from forge.worker.django_connections import (
+    close_stale_connections,
+    close_stale_connections_of_async_code,
+)
 from forge.worker.schedule_context import ScheduleContext
 
 if TYPE_CHECKING:
@@ -170,6 +174,7 @@ async def _serve(channel: Channel, order: dict[str, Any]) -> None:
     around = InChild(channel, database, await database.users(), order["output_limit"])
     context = _context(order, around)
     answer = await _answer(order, context, around)
+    close_stale_connections_of_async_code()
     if os.getpid() != channel.pid:
         os._exit(0)  # a copy of this process that the handler forked and let return
     await around.close()
@@ -190,6 +195,7 @@ async def _answer(order: dict[str, Any], context: JobContext, around: InChild) -
             around.metrics = definition.app.metrics.worker
             if not definition.app.events.other_listeners:
                 measure_services(definition.app.events, around.metrics)
+        close_stale_connections_of_async_code()
         output = await _call(definition, context, order["job"]["input"])
         text = definition.write_output(output, limit=around.output_limit)
         return {"outcome": "settled" if context.completed else "returned", "output": text}
@@ -223,7 +229,15 @@ async def _call(definition: JobDefinition[Any, Any], context: JobContext, text: 
 
 
 async def _in_this_thread(call: Any) -> Any:
-    return call()
+    """Call a plain function as if there were no event loop, which it may refuse or start itself."""
+    loop = asyncio.get_running_loop()
+    asyncio._set_running_loop(None)
+    close_stale_connections()
+    try:
+        return call()
+    finally:
+        close_stale_connections()
+        asyncio._set_running_loop(loop)
 
 
 def _find(order: dict[str, Any]) -> JobDefinition[Any, Any]:

@@ -38,6 +38,7 @@ from forge.worker.acker import Acker
 from forge.worker.attempt import Attempt, Stop
 from forge.worker.children import Children
 from forge.worker.context import JobContext
+from forge.worker.django_connections import close_stale_connections_of_async_code
 from forge.worker.forks import leave_if_copied
 from forge.worker.insist import insist
 from forge.worker.live_attempts import LiveAttempts
@@ -170,6 +171,7 @@ class Runner:
 
     async def _attempt(self, attempt: Attempt) -> None:
         attempt.begin(self._loop.time())
+        close_stale_connections_of_async_code()
         try:
             # It may have been stopped before it had its turn.
             outcome = (
@@ -185,6 +187,7 @@ class Runner:
             except Exception as fault:  # of the error itself, a Snooze that knows no delay for one
                 outcome = Raised(self._app.classifier.failure(fault))
         leave_if_copied()
+        close_stale_connections_of_async_code()
         if isinstance(outcome, Raised) and outcome.failure.is_loss_if_read_only:
             outcome = await self._blamed(outcome.failure)
         # One that was released must not wait for the database: the worker is about to end.

@@ -10,6 +10,7 @@ from typing import Any
 
 from forge.core.errors import Cancelled, TimedOut
 from forge.worker.attempt import Attempt, Stop
+from forge.worker.django_connections import close_stale_connections
 from forge.worker.forks import leave_if_copied
 
 EXCEPTIONS: dict[Stop, type[Exception]] = {
@@ -43,6 +44,7 @@ class _Thread:
         self._asked: Stop | None = None
 
     def run(self, call: Callable[[], Any]) -> Any:
+        close_stale_connections()
         with self._lock:
             if self._asked is not None:
                 raise EXCEPTIONS[self._asked]("asked to stop before it began")
@@ -55,6 +57,7 @@ class _Thread:
         finally:
             leave_if_copied()
             self._leave()
+            close_stale_connections()
 
     def interrupt(self, why: Stop) -> None:
         with self._lock:
