@@ -58,6 +58,27 @@ async def test_a_worker_in_silence_stops_its_handlers_before_their_jobs_run_else
     assert verdict.lost == ()
 
 
+async def test_a_lock_on_the_jobs_is_no_silence(
+    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate, database_url: str
+) -> None:
+    """Fault 25: heartbeats touch no table that a migration may lock for long."""
+    await crew.start(**PACE)
+    id = (await app.dispatch(gated, gate.input)).id
+    await until_started(history, id)
+    held = await asyncpg.connect(database_url)
+    heard = "select last_heartbeat > $1::timestamptz + interval '4 s' from forge_workers"
+
+    async with held.transaction():
+        since = await held.fetchval("select now()")
+        await held.execute("lock table forge_jobs, forge_schedules in access exclusive mode")
+        await until(lambda: held.fetchval(heard, since), 20, "it was heard all the while")
+    await held.close()
+    gate.open()
+    (row,) = await ledger.until_final([id])
+
+    assert (row["status"], row["lease"], row["crashes"]) == ("completed", 1, 0)
+
+
 async def test_handlers_that_were_stopped_are_released_when_the_silence_ends(
     app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate, proxy: Proxy
 ) -> None:

@@ -151,7 +151,7 @@ async def test_garbage_on_every_channel_is_ignored(
 async def test_a_row_that_its_worker_does_not_know_is_given_back_within_seconds(
     app: Forge, attacker: Any, psql: Any
 ) -> None:
-    """Its worker is idle and lost no answer: it learns of the row by its heartbeat."""
+    """Its worker is idle and lost no answer, and looks all the same."""
 
     @app.job(max_attempts=1)
     async def quick(ctx: JobContext) -> str:

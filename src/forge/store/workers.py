@@ -30,8 +30,6 @@ class Beat(NamedTuple):
     peers: list[UUID]
     # The database's time, in seconds since the epoch.
     now: float
-    # Whether an idle worker owns jobs or runs all the same.
-    owns_any: bool
     # Whether other workers may be unable to connect.
     is_full: bool
 
@@ -70,6 +68,5 @@ def _beat(found: Rows) -> Beat:
         row["dead"],
         row["peers"],
         row["now"],
-        row["owns_any"],
         row["is_full"],
     )

@@ -16,8 +16,8 @@ from forge.worker.claimer import Claimer
 from forge.worker.runner import Runner
 
 # A worker that holds nothing and lost nothing looks all the same: a claim that it gave up on may
-# have been waiting in the server.
-LONGEST_PAUSE = 60.0
+# have been waiting in the server, or a row been written by hand.
+LONGEST_PAUSE = 10.0
 # What schedules/reconcile calls a run that its worker does not know.
 UNKNOWN_RUN = "unknown run"
 

@@ -377,7 +377,4 @@ class Worker:
         if not beat.is_current:
             self.events.notice("error", "another worker has taken this one's id; it stops")
             self.release()
-        if beat.owns_any and not self.reconciler.held():
-            # Something is in this worker's name that it does not know: a minute is long to wait.
-            self.claims.lost_any = True
         self.ears.knocked(beat.peers)

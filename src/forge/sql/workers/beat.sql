@@ -5,6 +5,7 @@
 -- Its row is made again where somebody deleted it; `is_current` is false once a later life of the
 -- same worker has taken its place; `is_full` is true while the server, or the limit of this role or
 -- database, has next to no connection left, so that others may be unable to say that they live.
+-- It reads neither jobs nor schedules: a lock on these must not keep a worker from saying that it lives.
 with mine as (
     insert into forge_workers as known
         (id, incarnation, hostname, pid, version, capabilities, queues, job_types, max_concurrent,
@@ -40,11 +41,4 @@ select exists (select from mine) as is_current,
                or of_base >= for_base and for_base >= 0
         from sessions) as is_full,
        pg_notify($14, '') is null as knocked,
-       case when $11 = 0 then
-           exists (select from forge_jobs
-                   where status in ('claimed', 'running') and worker_id = $1)
-           or cardinality($10::text[]) > 0
-              and exists (select from forge_schedules
-                          where running_since is not null and worker_id = $1)
-       else false end as owns_any,
        extract(epoch from clock_timestamp())::float8 as now;
