@@ -40,7 +40,7 @@ class MakesJobs(Protocol):
         queue: str = "default",
         idempotent: Idempotent = False,
         category: str | None = None,
-        requires: Sequence[str] = (),
+        requires: Sequence[str] | None = None,
         allow_sensitive: Sequence[str] = (),
         dead_letter: bool = True,
         isolation: Isolation = "none",

@@ -7,7 +7,7 @@ from uuid import UUID
 from forge.core.errors import InvalidPayload, InvalidValue
 from forge.core.key import BY_INPUT, is_made_here, key_of
 from forge.core.payload import HARD_LIMIT, decode, encode
-from forge.core.rules import ENVELOPE, KEY, VERSION, Ruled, joined, rule_faults
+from forge.core.rules import ENVELOPE, KEY, VERSION, Ruled, joined, required_faults, rule_faults
 from forge.core.sensitive import sensitive_faults
 from forge.core.wish import Options, TypeDefaults, check_name
 from forge.lookout import Lookout
@@ -25,6 +25,12 @@ class JobType(NamedTuple):
 
     def encode(self, value: Any) -> str:
         """Check one input and write it as JSON."""
+        text = self._written(value)
+        if self.defaults.category is None and self.defaults.requires:
+            self._refuse(required_faults(decode(text), self.defaults.requires))
+        return text
+
+    def _written(self, value: Any) -> str:
         if self.definition is not None:
             return self.definition.encode(value, limit=self.limit)
         what = f"the input of {self.defaults.name}"
@@ -51,15 +57,17 @@ class JobType(NamedTuple):
         if isinstance(value, dict):
             # A type whose input has these fields finds them, wherever they were given.
             value = value | joined(value, options)
+        kind = self.defaults
+        assert kind.category is not None
         plain = decode(self.encode(value))
         if not isinstance(plain, dict):
-            self._refuse(rule_faults(plain, ()))
-        self._refuse(sensitive_faults(_dropped(value, plain), self.defaults.allow_sensitive))
+            self._refuse(rule_faults(plain, kind.category, kind.requires))
+        self._refuse(sensitive_faults(_dropped(value, plain), kind.allow_sensitive))
         payload = plain | joined(inside | plain, options)
         key = self._key(payload)
-        made = MADE_OF_THE_INPUT if self.defaults.idempotent == BY_INPUT else None
-        kind = self.defaults
-        self._refuse(rule_faults(payload | {KEY: key or made}, kind.requires, kind.allow_sensitive))
+        made = MADE_OF_THE_INPUT if kind.idempotent == BY_INPUT else None
+        checked = payload | {KEY: key or made}
+        self._refuse(rule_faults(checked, kind.category, kind.requires, kind.allow_sensitive))
         if key is not None:
             payload[KEY] = key
         text = encode(payload, what=f"the payload of {self.defaults.name}", limit=self.limit)
@@ -101,8 +109,9 @@ class JobType(NamedTuple):
             return
         told = "; ".join(f"{fault.path} {fault.message}" for fault in faults)
         category = self.defaults.category
+        rules = "the rules of its type" if category is None else f"the rules of {category} jobs"
         raise InvalidPayload(
-            f"the payload of {self.defaults.name} breaks the rules of {category} jobs: {told}",
+            f"the payload of {self.defaults.name} breaks {rules}: {told}",
             faults[0].path,
             faults,
         )

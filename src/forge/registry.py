@@ -59,7 +59,7 @@ class JobDefinition(Generic[In, Out]):
         queue: str = "default",
         idempotent: Idempotent = False,
         category: str | None = None,
-        requires: Sequence[str] = (),
+        requires: Sequence[str] | None = None,
         allow_sensitive: Sequence[str] = (),
         dead_letter: bool = True,
         isolation: Isolation = "none",
@@ -215,7 +215,9 @@ def _check_flag(value: bool, what: str) -> bool:
     raise InvalidValue(f"{what} must be True or False, not {value!r}")
 
 
-def _references(value: Sequence[str], name: str) -> tuple[str, ...]:
+def _references(value: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
+    if value is None:
+        return None
     # Text is a sequence too, of its letters.
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InvalidValue(f"{name}: requires must be a list; write [{value!r}]")

@@ -28,7 +28,7 @@ def _row(definition: JobDefinition[Any, Any]) -> JobTypeRow:
         timeout=definition.timeout,
         worker_capability=known.worker_capability,
         category=known.category,
-        requires=" ".join(known.requires),
+        requires=None if known.requires is None else encode(list(known.requires)),
         allow_sensitive=encode(list(known.allow_sensitive)),
         idempotent=BY_FUNCTION if callable(known.idempotent) else known.idempotent,
         dead_letter=definition.dead_letter,

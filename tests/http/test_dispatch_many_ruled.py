@@ -24,7 +24,7 @@ class Event(BaseModel):
 
 @pytest.fixture(autouse=True)
 def _jobs(app: Forge) -> None:
-    @app.job(category="sync")
+    @app.job(category="sync", requires=["number"])
     async def pull(ctx: JobContext, input: Event) -> None: ...
 
     @app.job

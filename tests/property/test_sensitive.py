@@ -204,7 +204,7 @@ def test_a_clean_payload_with_its_envelope_is_valid_in_every_category(
 ) -> None:
     from forge.core.rules import CATEGORIES
 
-    made = PayloadValidator.create_payload(tenant, correlation, "a key", **payload)
+    made = PayloadValidator.create_payload(tenant, correlation, "a key", **payload, order_id=7)
 
     for category in CATEGORIES:
         assert PayloadValidator.validate_payload(made, category, list(payload)[:0]) == (True, [])

@@ -2,10 +2,10 @@
 
 import re
 
-from forge.core.rules import CATEGORIES, RECOMMENDED_SIZE
+from forge.core.rules import CATEGORIES, RECOMMENDED_SIZE, REFERENCES
 from forge.core.sensitive_names import BODIES, BODY_KINDS, SECRET_WORDS, SECRETS
 from forge.core.sensitive_shapes import LONGEST_BASE64, LONGEST_TEXT
-from tests.surface.test_reference import table
+from tests.surface.test_reference import REFERENCE, table
 
 
 def _names(cell: str) -> list[str]:
@@ -16,6 +16,13 @@ def test_the_categories_stand_there_with_their_meaning() -> None:
     told = {row[0].strip("`"): row[1] for row in table("payload-rules.md", "category")}
 
     assert told == CATEGORIES
+
+
+def test_the_references_of_each_category_stand_there() -> None:
+    page = (REFERENCE / "payload-rules.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (`\w+_id`.*|the tenant itself) \|$", page, re.M)
+
+    assert {category: tuple(_names(cell)) for category, cell in rows} == REFERENCES
 
 
 def test_the_names_of_sensitive_content_stand_there() -> None:

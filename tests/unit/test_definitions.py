@@ -38,7 +38,7 @@ ATTRIBUTES: list[tuple[dict[str, Any], str]] = [
     ({"idempotent": 5}, r'a path such as "input\.payment_id"'),
     ({"category": "mail"}, "category must be one of ingestion, sync"),
     ({"requires": "user_id"}, r"good: requires must be a list; write \['user_id'\]"),
-    ({"requires": None}, "good: requires must be a list"),
+    ({"requires": 5}, "good: requires must be a list"),
     ({"requires": [5]}, "requires must be text"),
     ({"allow_sensitive": "token"}, r"allow_sensitive must be a list; write \['token'\]"),
     ({"allow_sensitive": None}, "allow_sensitive must be a list"),

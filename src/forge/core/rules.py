@@ -20,7 +20,19 @@ CATEGORIES: Mapping[str, str] = {
     "export": "data handed out, or a customer leaving",
     "maintenance": "clean-up and archival",
 }
-# What every payload of a category carries, beside the references that its type requires.
+# The primary objects of a category: a payload names at least one of them, or another by its id.
+# Exports and maintenance concern the tenant itself.
+REFERENCES: Mapping[str, tuple[str, ...]] = {
+    "ingestion": ("connection_id", "external_message_id"),
+    "sync": ("connection_id", "calendar_id", "event_id"),
+    "recurrence": ("recurrence_id", "period_id"),
+    "orchestration": ("execution_id", "step_id"),
+    "documents": ("document_id",),
+    "notifications": ("notification_id", "recipient_id", "user_id"),
+    "export": (),
+    "maintenance": (),
+}
+# What every payload of a category carries, beside its references.
 TENANT, CORRELATION, KEY = "tenant_id", "correlation_id", "idempotency_key"
 ENVELOPE = (TENANT, CORRELATION, KEY)
 VERSION = "payload_version"
@@ -45,13 +57,17 @@ def check_category(category: object) -> str | None:
     return category  # type: ignore[return-value]
 
 
-def rule_faults(payload: Any, required: Iterable[str], allowed: Sequence[str] = ()) -> list[Fault]:
+def rule_faults(
+    payload: Any, category: str, requires: Sequence[str] | None, allowed: Sequence[str] = ()
+) -> list[Fault]:
     """Return what is wrong with a payload of a category; `payload` is plain JSON."""
     if not isinstance(payload, dict):
         return [Fault("$", "must be an object with tenant_id, correlation_id and idempotency_key")]
     faults = [fault for name in ENVELOPE if (fault := _envelope_fault(name, payload.get(name)))]
-    missing = [name for name in required if name not in ENVELOPE and _is_missing(payload, name)]
-    faults += [Fault(f"$.{name}", "is required; pass the id of what is meant") for name in missing]
+    if requires is None:
+        faults += _reference_faults(payload, category)
+    else:
+        faults += required_faults(payload, [name for name in requires if name not in ENVELOPE])
     version = payload.get(VERSION)
     if version is not None and not isinstance(version, str):
         faults.append(Fault(f"$.{VERSION}", 'must be text, such as "1.0"'))
@@ -60,6 +76,14 @@ def rule_faults(payload: Any, required: Iterable[str], allowed: Sequence[str] = 
     if (shape := shape_of(str(payload.get(KEY)))) not in (None, CARD_NUMBER):
         faults.append(Fault(f"$.{KEY}", f"looks like {shape}; make the key of ids"))
     return faults + sensitive_faults(content, allowed)
+
+
+def required_faults(payload: Any, requires: Iterable[str]) -> list[Fault]:
+    """Return which of the fields that a type requires its payload does not have, or has empty."""
+    if not isinstance(payload, dict):
+        return [Fault("$", f"must be an object with {', '.join(requires)}")]
+    missing = [name for name in requires if _is_missing(payload, name)]
+    return [Fault(f"$.{name}", "is required; pass the id of what is meant") for name in missing]
 
 
 def joined(payload: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +112,7 @@ class PayloadValidator:
     ...     idempotency_key="email_fetch_conn_456",
     ...     connection_id=456,
     ... )
-    >>> PayloadValidator.validate_payload(payload, "ingestion", ["connection_id"])
+    >>> PayloadValidator.validate_payload(payload, "ingestion")
     (True, [])
     >>> PayloadValidator.validate_payload({**payload, "password": "…"}, "ingestion")[0]
     False
@@ -100,17 +124,24 @@ class PayloadValidator:
         category: str,
         additional_required: Sequence[str] | None = None,
         *,
+        requires: Sequence[str] | None = None,
         allow_sensitive: Sequence[str] = (),
         limit: int = HARD_LIMIT,
     ) -> tuple[bool, list[str]]:
-        """Return whether a payload may be dispatched, and each fault with its path."""
+        """Return whether a payload may be dispatched, and each fault with its path.
+
+        `requires` replaces the references of the category, as it does for a job type.
+        """
         if category not in CATEGORIES:
             return False, [f"category must be one of {', '.join(CATEGORIES)}"]
         try:
             plain = decode(encode(payload, what="the payload", limit=limit))
         except InvalidPayload as error:
             return False, [str(error)]
-        faults = rule_faults(plain, additional_required or (), allow_sensitive)
+        faults = rule_faults(plain, category, requires, allow_sensitive)
+        if isinstance(plain, dict):
+            others = set(additional_required or ()) - set(requires or ()) - set(ENVELOPE)
+            faults += required_faults(plain, sorted(others))
         return not faults, [f"{fault.path} {fault.message}" for fault in faults]
 
     @staticmethod
@@ -158,9 +189,21 @@ def _is_key(value: Any) -> bool:
     return True
 
 
+def _reference_faults(payload: Mapping[str, Any], category: str) -> list[Fault]:
+    """Return a fault unless the payload names one of the category's objects, or another by id."""
+    names = REFERENCES[category]
+    others = (name for name in payload if name.endswith("_id") and name not in ENVELOPE)
+    if not names or any(not _is_missing(payload, name) for name in (*names, *others)):
+        return []
+    what = f"has no reference; {category} jobs carry {' or '.join(names)}, or another field that"
+    return [Fault("$", f"{what} ends in _id; declare requires=[…] for other fields")]
+
+
 def _is_missing(payload: Mapping[str, Any], name: str) -> bool:
     value = payload.get(name)
-    return value is None or value == ""
+    if isinstance(value, str):
+        return not value.strip(" \t\r\n")
+    return value is None or value in ([], {})
 
 
 def _as_text(name: str, value: Any) -> str:

@@ -25,7 +25,8 @@ class TypeDefaults(NamedTuple):
     max_attempts: int = 3
     worker_capability: str | None = None
     category: str | None = None
-    requires: tuple[str, ...] = ()
+    # Fields that each payload has; None: what its category says
+    requires: tuple[str, ...] | None = None
     # None: no key of its own; "input": the whole input; "input.a.b": what lies there
     idempotent: str | Callable[[Any], str] | None = None
     # Names and paths that may lie in a payload although they look sensitive

@@ -29,13 +29,13 @@ async def known_types(app: "Forge", run: Run) -> list[dict[str, Any]]:
     """Return the types that anybody registered, this app's own as its code has them."""
     found = {row["name"]: _shown(row) for row in await run(job_types.listed())}
     for own in type_rows(app.definitions.values()):
-        found[own.name] = _shown(own._asdict() | {"requires": own.requires.split()})
+        found[own.name] = _shown(own._asdict())
     return [found[name] for name in sorted(found)]
 
 
 def _shown(row: Row) -> dict[str, Any]:
     shown = dict(row)
-    for name in ("retry", "input_schema", "output_schema"):
+    for name in ("requires", "retry", "input_schema", "output_schema"):
         if isinstance(shown[name], str):
             shown[name] = decode_if_possible(shown[name])
     return shown

@@ -233,7 +233,9 @@ class JobTypeOut(BaseModel):
     timeout: Duration
     worker_capability: str | None
     category: str | None
-    requires: list[str]
+    requires: list[str] | None = Field(
+        description="Fields that each payload has; null: one of the references of its category."
+    )
     idempotent: str | None = Field(
         description="Where keys come from: `input`, `input.…`, or `function` for the type's code."
     )

@@ -136,6 +136,57 @@ begin
 end
 $$;
 
+CREATE TABLE public.forge_job_types (
+    name character varying(255) NOT NULL,
+    queue character varying(255) DEFAULT 'default'::character varying NOT NULL,
+    priority integer DEFAULT 50 NOT NULL,
+    max_attempts integer DEFAULT 3 NOT NULL,
+    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
+    worker_capability character varying(255),
+    category character varying(32),
+    requires text[],
+    idempotent text,
+    dead_letter boolean DEFAULT true NOT NULL,
+    isolation character varying(32) DEFAULT 'none'::character varying NOT NULL,
+    retry jsonb,
+    input_schema jsonb,
+    output_schema jsonb,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    allow_sensitive text[] DEFAULT '{}'::text[] NOT NULL
+);
+
+CREATE FUNCTION public.forge_check_references(kind public.forge_job_types, payload jsonb) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+declare
+    envelope constant text[] := case when kind.category is null then '{}'
+                                     else array['tenant_id', 'correlation_id', 'idempotency_key'] end;
+    names constant text[] := case when kind.requires is null then forge_references(kind.category)
+                                  else array(select name from unnest(kind.requires) as name
+                                             where name <> all (envelope)) end;
+    missing text;
+begin
+    if coalesce(names, '{}') = '{}' then
+        return;
+    elsif jsonb_typeof(payload) <> 'object' then
+        raise exception 'the payload of % must be an object with %', kind.name, array_to_string(names, ', ')
+            using errcode = 'invalid_parameter_value';
+    elsif kind.requires is not null then
+        select name into missing from unnest(names) as name where not forge_has(payload, name) limit 1;
+        if missing is not null then
+            raise exception '$.% is required for a % job', missing, coalesce(kind.category, kind.name)
+                using errcode = 'invalid_parameter_value', hint = 'pass the id of what is meant';
+        end if;
+    elsif not exists (select from jsonb_object_keys(payload) as name
+                      where (name = any (names) or name like '%\_id' and name <> all (envelope))
+                            and forge_has(payload, name)) then
+        raise exception '$ has no reference; % jobs carry %, or another field that ends in _id', kind.category,
+                        array_to_string(names, ' or ')
+            using errcode = 'invalid_parameter_value', hint = 'declare requires=[…] for other fields';
+    end if;
+end
+$_$;
+
 CREATE FUNCTION public.forge_check_sensitive(payload jsonb, allowed text[]) RETURNS void
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $_$
@@ -260,6 +311,7 @@ begin
     perform forge_check_json(forge_dispatch.meta, 'meta');
     perform forge_check_name(tag, 'a tag') from unnest(forge_dispatch.tags) as tag;
 
+    perform forge_check_references(kind, wish);
     if kind.category is not null then
         wish := forge_ruled_payload(kind, wish, tenant, correlation, forge_dispatch.idempotency_key);
         tenant := wish ->> 'tenant_id';
@@ -321,6 +373,11 @@ begin
     ]);
 end
 $$;
+
+CREATE FUNCTION public.forge_has(payload jsonb, name text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN COALESCE(CASE jsonb_typeof((payload -> name)) WHEN 'string'::text THEN (btrim((payload ->> name), ' 	
+'::text) <> ''::text) ELSE ((payload -> name) <> ALL (ARRAY['null'::jsonb, '[]'::jsonb, '{}'::jsonb])) END, false);
 
 CREATE FUNCTION public.forge_hold_key() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -583,6 +640,10 @@ CREATE FUNCTION public.forge_new_number() RETURNS bigint
     LANGUAGE sql
     RETURN (((((EXTRACT(epoch FROM clock_timestamp()) - (1577836800)::numeric) * (1000000)::numeric))::bigint << 2) | (nextval('public.forge_numbers'::regclass) & (3)::bigint));
 
+CREATE FUNCTION public.forge_references(category text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN CASE category WHEN 'ingestion'::text THEN '{connection_id,external_message_id}'::text[] WHEN 'sync'::text THEN '{connection_id,calendar_id,event_id}'::text[] WHEN 'recurrence'::text THEN '{recurrence_id,period_id}'::text[] WHEN 'orchestration'::text THEN '{execution_id,step_id}'::text[] WHEN 'documents'::text THEN '{document_id}'::text[] WHEN 'notifications'::text THEN '{notification_id,recipient_id,user_id}'::text[] ELSE '{}'::text[] END;
+
 CREATE FUNCTION public.forge_refuse_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -638,32 +699,12 @@ CREATE FUNCTION public.forge_retry_key(old_key text, dlq_id bigint, at numeric) 
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN (old_key IS NULL) THEN ((('dlq_'::text || dlq_id) || '_retry_'::text) || round(at, 3)) WHEN (length(((old_key || '_retry_'::text) || round(at, 3))) <= 255) THEN ((old_key || '_retry_'::text) || round(at, 3)) ELSE (((("left"(old_key, ((255 - 33) - length(('_retry_'::text || round(at, 3))))) || '~'::text) || md5(old_key)) || '_retry_'::text) || round(at, 3)) END;
 
-CREATE TABLE public.forge_job_types (
-    name character varying(255) NOT NULL,
-    queue character varying(255) DEFAULT 'default'::character varying NOT NULL,
-    priority integer DEFAULT 50 NOT NULL,
-    max_attempts integer DEFAULT 3 NOT NULL,
-    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
-    worker_capability character varying(255),
-    category character varying(32),
-    requires text[] DEFAULT '{}'::text[] NOT NULL,
-    idempotent text,
-    dead_letter boolean DEFAULT true NOT NULL,
-    isolation character varying(32) DEFAULT 'none'::character varying NOT NULL,
-    retry jsonb,
-    input_schema jsonb,
-    output_schema jsonb,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    allow_sensitive text[] DEFAULT '{}'::text[] NOT NULL
-);
-
 CREATE FUNCTION public.forge_ruled_payload(kind public.forge_job_types, payload jsonb, tenant bigint, correlation uuid, given_key text) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $_$
 declare
     envelope constant text[] := array['tenant_id', 'correlation_id', 'idempotency_key'];
     key text;
-    missing text;
 begin
     if jsonb_typeof(payload) <> 'object' then
         raise exception 'the payload of % must be an object', kind.name using errcode = 'invalid_parameter_value';
@@ -671,12 +712,6 @@ begin
         raise exception '$.tenant_id must be a whole number' using errcode = 'invalid_parameter_value';
     elsif jsonb_typeof(payload -> 'payload_version') not in ('string', 'null') then
         raise exception '$.payload_version must be text' using errcode = 'invalid_parameter_value', hint = 'such as "1.0"';
-    end if;
-    select name into missing from unnest(kind.requires) as name
-    where name <> all (envelope) and coalesce(payload ->> name, '') = '' limit 1;
-    if missing is not null then
-        raise exception '$.% is required for a % job', missing, kind.category
-            using errcode = 'invalid_parameter_value', hint = 'pass the id of what is meant';
     end if;
     key := case
         when given_key is not null or coalesce(payload -> 'idempotency_key', 'null') <> 'null' or kind.idempotent is null
@@ -1122,6 +1157,8 @@ REVOKE ALL ON FUNCTION public.forge_check_name(value text, what text) FROM PUBLI
 
 REVOKE ALL ON FUNCTION public.forge_check_priority(value text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.forge_check_references(kind public.forge_job_types, payload jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.forge_check_sensitive(payload jsonb, allowed text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_count_dead_letters() FROM PUBLIC;
@@ -1131,6 +1168,8 @@ REVOKE ALL ON FUNCTION public.forge_current_tenant() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.forge_dispatch(job_type text, input jsonb, priority text, scheduled_at timestamp with time zone, delay interval, idempotency_key text, tenant_id bigint, correlation_id uuid, queue text, tags text[], expires_at timestamp with time zone, auth jsonb, meta jsonb, notify boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_forbids_move(was text, becomes text, growth bigint, owner uuid, lease bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_has(payload jsonb, name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_hold_key() FROM PUBLIC;
 
@@ -1167,6 +1206,8 @@ REVOKE ALL ON FUNCTION public.forge_may_tell(name text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.forge_name_cause() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_new_number() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_references(category text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_refuse_job() FROM PUBLIC;
 

@@ -19,7 +19,7 @@ class JobTypeRow(NamedTuple):
     timeout: timedelta
     worker_capability: str | None
     category: str | None
-    requires: str
+    requires: str | None
     allow_sensitive: str
     idempotent: str | None
     dead_letter: bool
@@ -67,7 +67,7 @@ def _defaults(row: Row) -> TypeDefaults:
         max_attempts=row["max_attempts"],
         worker_capability=row["worker_capability"],
         category=row["category"],
-        requires=tuple(row["requires"]),
+        requires=None if row["requires"] is None else tuple(row["requires"]),
         idempotent=row["idempotent"],
         allow_sensitive=tuple(row["allow_sensitive"]),
     )

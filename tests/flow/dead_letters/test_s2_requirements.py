@@ -102,7 +102,7 @@ def test_payload_validation_required_fields_validation() -> None:
     is_valid, errors = PayloadValidator.validate_payload({}, "sync", ["calendar_id"])
 
     assert not is_valid
-    assert len(errors) == 4
+    assert len(errors) == 5
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ insert into forge_job_types
     (name, queue, priority, max_attempts, timeout, worker_capability, category, requires,
      allow_sensitive, idempotent, dead_letter, isolation, retry, input_schema, output_schema)
 select name, queue, priority, max_attempts, timeout, worker_capability, category,
-       string_to_array(requires, ' '),
+       case when requires is not null then array(select jsonb_array_elements_text(requires::jsonb)) end,
        array(select jsonb_array_elements_text(allow_sensitive::jsonb)), idempotent, dead_letter,
        isolation, retry::jsonb,
        input_schema::jsonb, output_schema::jsonb

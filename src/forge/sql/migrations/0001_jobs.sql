@@ -267,7 +267,8 @@ create table forge_job_types (
     timeout interval not null default '1 hour',
     worker_capability varchar(255),
     category varchar(32),
-    requires text[] not null default '{}',
+    -- fields that each payload has; null: what its category says
+    requires text[],
     -- null: no key of its own; 'input': the whole input; 'input.a.b': what lies there;
     -- 'function': made by the type's own code
     idempotent text,

@@ -195,6 +195,57 @@ begin
 end
 $$;
 
+-- The primary objects of a category: a payload names at least one of them, or another by its id.
+create function forge_references(category text) returns text[]
+    language sql immutable strict parallel safe
+    return case category
+        when 'ingestion' then '{connection_id,external_message_id}'::text[]
+        when 'sync' then '{connection_id,calendar_id,event_id}'
+        when 'recurrence' then '{recurrence_id,period_id}'
+        when 'orchestration' then '{execution_id,step_id}'
+        when 'documents' then '{document_id}'
+        when 'notifications' then '{notification_id,recipient_id,user_id}'
+        else '{}' end;
+
+-- Whether a payload has a field, and not an empty one.
+create function forge_has(payload jsonb, name text) returns boolean
+    language sql immutable strict parallel safe
+    return coalesce(case jsonb_typeof(payload -> name)
+                        when 'string' then btrim(payload ->> name, E' \t\r\n') <> ''
+                        else payload -> name not in ('null', '[]', '{}') end, false);
+
+-- Refuses a payload without the fields that its type requires, or without a reference of its category.
+create function forge_check_references(kind forge_job_types, payload jsonb) returns void
+    language plpgsql immutable parallel safe as $$
+declare
+    envelope constant text[] := case when kind.category is null then '{}'
+                                     else array['tenant_id', 'correlation_id', 'idempotency_key'] end;
+    names constant text[] := case when kind.requires is null then forge_references(kind.category)
+                                  else array(select name from unnest(kind.requires) as name
+                                             where name <> all (envelope)) end;
+    missing text;
+begin
+    if coalesce(names, '{}') = '{}' then
+        return;
+    elsif jsonb_typeof(payload) <> 'object' then
+        raise exception 'the payload of % must be an object with %', kind.name, array_to_string(names, ', ')
+            using errcode = 'invalid_parameter_value';
+    elsif kind.requires is not null then
+        select name into missing from unnest(names) as name where not forge_has(payload, name) limit 1;
+        if missing is not null then
+            raise exception '$.% is required for a % job', missing, coalesce(kind.category, kind.name)
+                using errcode = 'invalid_parameter_value', hint = 'pass the id of what is meant';
+        end if;
+    elsif not exists (select from jsonb_object_keys(payload) as name
+                      where (name = any (names) or name like '%\_id' and name <> all (envelope))
+                            and forge_has(payload, name)) then
+        raise exception '$ has no reference; % jobs carry %, or another field that ends in _id', kind.category,
+                        array_to_string(names, ' or ')
+            using errcode = 'invalid_parameter_value', hint = 'declare requires=[…] for other fields';
+    end if;
+end
+$$;
+
 -- A payload of a category with its tenant, its correlation id and its key in it, or an error that
 -- says what it lacks.
 create function forge_ruled_payload(kind forge_job_types, payload jsonb, tenant bigint, correlation uuid, given_key text)
@@ -202,7 +253,6 @@ create function forge_ruled_payload(kind forge_job_types, payload jsonb, tenant 
 declare
     envelope constant text[] := array['tenant_id', 'correlation_id', 'idempotency_key'];
     key text;
-    missing text;
 begin
     if jsonb_typeof(payload) <> 'object' then
         raise exception 'the payload of % must be an object', kind.name using errcode = 'invalid_parameter_value';
@@ -210,12 +260,6 @@ begin
         raise exception '$.tenant_id must be a whole number' using errcode = 'invalid_parameter_value';
     elsif jsonb_typeof(payload -> 'payload_version') not in ('string', 'null') then
         raise exception '$.payload_version must be text' using errcode = 'invalid_parameter_value', hint = 'such as "1.0"';
-    end if;
-    select name into missing from unnest(kind.requires) as name
-    where name <> all (envelope) and coalesce(payload ->> name, '') = '' limit 1;
-    if missing is not null then
-        raise exception '$.% is required for a % job', missing, kind.category
-            using errcode = 'invalid_parameter_value', hint = 'pass the id of what is meant';
     end if;
     key := case
         when given_key is not null or coalesce(payload -> 'idempotency_key', 'null') <> 'null' or kind.idempotent is null
@@ -286,6 +330,7 @@ begin
     perform forge_check_json(forge_dispatch.meta, 'meta');
     perform forge_check_name(tag, 'a tag') from unnest(forge_dispatch.tags) as tag;
 
+    perform forge_check_references(kind, wish);
     if kind.category is not null then
         wish := forge_ruled_payload(kind, wish, tenant, correlation, forge_dispatch.idempotency_key);
         tenant := wish ->> 'tenant_id';
