@@ -103,14 +103,21 @@ class Client:
         dice: random.Random,
         kinds: Sequence[str] = ("work",),
         longest: float = 0.2,
+        enough: asyncio.Event | None = None,
     ) -> None:
-        """Dispatch at a steady rate through whatever happens; half of the jobs have a key."""
+        """Dispatch at a steady rate through whatever happens; half of the jobs have a key.
+
+        With `enough` it goes on after these seconds until that is set.
+        """
         began = time.monotonic()
-        for number in range(int(seconds * rate)):
+        for number in itertools.count():
+            if number >= seconds * rate and (enough is None or enough.is_set()):
+                break
             await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
             kind, seconds_of_work = dice.choice(kinds), dice.uniform(0, longest)
             if dice.random() < 0.5:
-                await self.insist(kind, until_time=began + seconds + 120, seconds=seconds_of_work)
+                give_up = time.monotonic() + 120
+                await self.insist(kind, until_time=give_up, seconds=seconds_of_work)
                 continue
             try:
                 await self.dispatch(kind, seconds=seconds_of_work)

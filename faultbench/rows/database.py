@@ -71,8 +71,9 @@ async def under_load(
     for _ in range(2):
         await stage.worker(client)
     dispatcher = stage.client_of(server.url())
+    enough = asyncio.Event()
     loading = asyncio.create_task(
-        dispatcher.load(times * 10.0, rate=20, dice=stage.dice, kinds=KINDS)
+        dispatcher.load(times * 10.0, rate=20, dice=stage.dice, kinds=KINDS, enough=enough)
     )
     for _ in range(times):
         await asyncio.sleep(stage.dice.uniform(*pauses))
@@ -80,6 +81,7 @@ async def under_load(
         back = time.monotonic()
         first = await stage.until_started_since(back)
         stage.recovered(first.monotonic - back, within=within)
+    enough.set()
     await loading
     await stage.judge(client, timeout=90)
     await check_effects(stage, client)
