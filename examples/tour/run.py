@@ -50,14 +50,14 @@ async def tour() -> None:
     from screen import Screen
 
     screen = Screen()
-    screen.say("Using your database." if app.database_url else "Starting PostgreSQL in .forge …")
+    screen.say("Starting PostgreSQL in .forge …" if app.is_embedded else "Using your database.")
     try:
         database = await (await app.session()).database()
         await app.migrate()
         async with worker_process() as ended:
             await unless(ended, show_all(database, screen))
             if screen.is_terminal:
-                screen.say_how_to_look_around(None if app.database_url else database.url)
+                screen.say_how_to_look_around(database.url if app.is_embedded else None)
                 await ended
     finally:
         await app.close()

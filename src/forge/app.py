@@ -78,8 +78,25 @@ class Forge(Calls, Recurring, Requesting, Measured):
         if self._session is not None:
             raise InvalidValue("the app is open with the settings it has; close it first")
         self.config = config
-        self.database_url = given_url(database_url) or config.database.url
+        self._database_url = given_url(database_url) or config.database.url
         self._catalog = Catalog(self.definitions, config.payload.max_input, Lookout(self.events))
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether no database is configured, so that the app uses the embedded PostgreSQL."""
+        return self._database_url is None
+
+    @property
+    def database_url(self) -> str | None:
+        """The configured URL, or that of the embedded PostgreSQL while the app is open."""
+        if self._database_url is not None:
+            return self._database_url
+        own = None if self._session is None else self._session.embedded_url
+        return own or (self.sync.database_url if "sync" in self.__dict__ else None)
+
+    @database_url.setter
+    def database_url(self, url: str | None) -> None:
+        self._database_url = url
 
     def register(self, *definitions: JobDefinition[Any, Any] | CallDefinition[Any, Any]) -> None:
         """Make these jobs, schedules, mutations and actions this app's own."""
@@ -310,7 +327,7 @@ class Forge(Calls, Recurring, Requesting, Measured):
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.loop is not loop:
             # Connections belong to the loop that opened them; another loop opens its own.
-            self._session = Session(loop, self.config, self.database_url, self)
+            self._session = Session(loop, self.config, self._database_url, self)
         return self._session
 
     async def _job_type(self, job: JobDefinition[Any, Any] | str, conn: Any) -> JobType:

@@ -33,6 +33,11 @@ class LoopApp:
         self._opened: Opened | None = None
         _EVERY.add(self)
 
+    @property
+    def database_url(self) -> str | None:
+        """The configured URL, or that of the embedded server while the twin is open."""
+        return (self._app._twin() if self._opened is None else self._opened.app).database_url
+
     def wait(self, ask: Callable[["Forge"], Coroutine[Any, Any, T]]) -> T:
         """Ask the app for something and wait for it."""
         app, thread = self.open()

@@ -40,6 +40,11 @@ class Session:
         self._closing: list[Callable[[], Awaitable[None]]] = []
         self._opening = asyncio.Lock()
 
+    @property
+    def embedded_url(self) -> str | None:
+        """The address of the embedded server while this session keeps it running."""
+        return None if self._server is None else self._server.url
+
     async def database(self) -> Database:
         """Return the database, starting and migrating the embedded one where none is configured."""
         if self._database is None:

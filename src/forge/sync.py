@@ -33,6 +33,11 @@ class SyncForge:
         self.schedules = SyncSchedules(app, self._elsewhere)
         self.dead_letters = SyncDeadLetters(self)
 
+    @property
+    def database_url(self) -> str | None:
+        """The configured URL, or that of the embedded PostgreSQL while `app.sync` is open."""
+        return self._elsewhere.database_url
+
     def dispatch(
         self,
         job: JobDefinition[Any, Any] | str,

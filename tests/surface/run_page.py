@@ -1,7 +1,8 @@
 """Run the Python and SQL of one page in order, as a reader would: `run_page.py PAGE`.
 
 Blocks share their names and may await. What a line says that it prints must be printed, by the
-statement that ends there.
+statement that ends there. With `--ask` it runs the blocks whose lines are named on its input, one
+by one, as somebody types them at a prompt, and says `done` after each.
 """
 
 import ast
@@ -24,14 +25,37 @@ async def main(page: Path) -> None:
     for block in blocks(page, "python"):
         if block.runs and block.file is not None:
             importlib.import_module(Path(block.file).stem)
-    told = Told()
-    namespace: dict[str, Any] = {"__name__": "page", "print": told.print_and_check}
+    prompt = Prompt()
     for block in blocks(page, "python", "sql"):
         if block.runs and block.file is None:
             builtins.print(f"{page.name}, line {block.line}", flush=True)
-            told.read(block)
-            await (_run_sql(block) if block.language == "sql" else _run(block, namespace))
-    assert not told.left, f"never printed: {told.left}"
+            await prompt.enter(block)
+
+
+async def answer(page: Path) -> None:
+    sys.path.insert(0, os.getcwd())
+    prompt = Prompt()
+    by_line = {str(block.line): block for block in blocks(page, "python", "sql")}
+    while line := (await asyncio.to_thread(sys.stdin.readline)).strip():
+        await prompt.enter(by_line[line])
+        builtins.print("done", flush=True)
+
+
+class Prompt:
+    """Where the blocks of a page are entered one after another."""
+
+    def __init__(self) -> None:
+        self._told = Told()
+        self._names: dict[str, Any] = {"__name__": "page", "print": self._told.print_and_check}
+
+    async def enter(self, block: Block) -> None:
+        self._told.read(block)
+        if block.language == "sql":
+            url = os.environ.get("FORGE_DATABASE_URL") or self._names["app"].database_url
+            await _run_sql(block, url)
+        else:
+            await _run(block, self._names)
+        assert not self._told.left, f"never printed: {self._told.left}"
 
 
 class Told:
@@ -74,11 +98,12 @@ def _parsed(block: Block) -> ast.Module:
     return ast.parse("\n" * (block.line - 1) + block.code)
 
 
-async def _run_sql(block: Block) -> None:
-    connection = await asyncpg.connect(os.environ["FORGE_DATABASE_URL"])
+async def _run_sql(block: Block, url: str) -> None:
+    connection = await asyncpg.connect(url)
     await connection.execute(block.code)
     await connection.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    *options, path = sys.argv[1:]
+    asyncio.run((answer if "--ask" in options else main)(Path(path)))

@@ -34,7 +34,7 @@ async def _ask(app: Forge, database: Database, findings: list[Finding]) -> None:
     if missing:
         return  # the rest asks tables that may not be there
     findings.append(await _grants(database))
-    findings += await check_rights(database, is_embedded=app.database_url is None)
+    findings += await check_rights(database, is_embedded=app.is_embedded)
     findings.append(await check_callers(database))
     findings += await check_tables(database, app.config.retention)
     findings += await check_work(app, database)

@@ -49,7 +49,7 @@ def migrate(
             click.echo(roles_as_sql())
         return
     app = find_app_or_database(app_option, config_path)
-    if app.database_url is not None:
+    if not app.is_embedded:
         report = run(app, lambda app: _migrate(app, roles, is_embedded=False))
     else:
         # Opened here, since an app that opens it would migrate it before we could say so.
