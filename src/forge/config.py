@@ -16,6 +16,7 @@ from forge.config_transport import TransportConfig
 from forge.config_values import (
     DatabaseUrl,
     Duration,
+    Filled,
     Names,
     app_reference,
     database_url,
@@ -69,7 +70,7 @@ class WorkerConfig(Section):
     shutdown_grace: Duration = timedelta(seconds=30)
     crash_limit: Annotated[int, BeforeValidator(whole(1, 1000))] = 3
     # Metrics have no password: beyond this machine they are shown only where somebody says so.
-    metrics_host: str = "127.0.0.1"
+    metrics_host: Filled = "127.0.0.1"
     metrics_port: Annotated[int | None, BeforeValidator(none_or("off", whole(0, 65_535)))] = 9090
     processes: Annotated[int, BeforeValidator(whole(1, 256))] = 1
 
@@ -116,9 +117,14 @@ class Config(Section):
     _file: Path | None = PrivateAttr(default=None)
 
     @classmethod
-    def load(cls, path: Path | None = None, env: Mapping[str, str] = os.environ) -> Self:
-        """Read the settings, or raise one ConfigError that names every fault."""
-        settings = read_settings(cls, path, env)
+    def load(
+        cls, path: Path | None = None, env: Mapping[str, str] = os.environ, **sections: Any
+    ) -> Self:
+        """Read the settings, or raise one ConfigError that names every fault.
+
+        Sections override what was read, key by key: `Config.load(worker={"max_concurrent": 50})`.
+        """
+        settings = read_settings(cls, path, env, sections)
         settings._file = Path(path or FILE_NAME).absolute()
         return settings
 

@@ -11,6 +11,7 @@ from forge.config_section import Section
 from forge.config_values import (
     DatabaseUrl,
     Duration,
+    Filled,
     Names,
     moment,
     sha256_hex,
@@ -31,7 +32,7 @@ Secret = Annotated[str | None, BeforeValidator(signing_secret)]
 class ServerConfig(Section):
     """Where the server listens, and the login it has to the database."""
 
-    host: str = "127.0.0.1"
+    host: Filled = "127.0.0.1"
     port: Annotated[int, BeforeValidator(whole(0, 65_535))] = 8080
     # The login of role forge_api; without one the server uses [database] url.
     database_url: DatabaseUrl = None
@@ -108,8 +109,8 @@ class JwtConfig(Section):
     issuer: str | None = None
     any_audience: bool = False
     audience: str | None = None
-    roles_claim: str = "roles"
-    tenant_claim: str = "tenant_id"
+    roles_claim: Filled = "roles"
+    tenant_claim: Filled = "tenant_id"
     # Whether a token without the tenant's claim is an operator's, who sees every tenant's rows.
     operators: bool = False
 

@@ -1,4 +1,4 @@
-"""Where settings come from: forge.toml, then the FORGE_* variables; and what is wrong with them."""
+"""Where settings come from: forge.toml, FORGE_* variables, Python; and what is wrong with them."""
 
 import re
 import tomllib
@@ -15,17 +15,23 @@ from forge.core.suggestion import suggestion
 
 Model = TypeVar("Model", bound=BaseModel)
 FILE_NAME = "forge.toml"
+OVERRIDES = "Config.load(…)"
 # How much alike two names must be for one to be the other misspelt: more than FORGE_WORKERS and
 # FORGE_WORKER_ID are, for others may have variables of that kind.
 MISSPELT = 0.9
 
 
-def read_settings(model: type[Model], path: Path | None, env: Mapping[str, str]) -> Model:
-    """Fill a model from the file and the environment, or raise every fault at once."""
+def read_settings(
+    model: type[Model],
+    path: Path | None,
+    env: Mapping[str, str],
+    overrides: Mapping[str, Any],
+) -> Model:
+    """Fill a model from the file, the environment and the overrides, or raise every fault."""
     found = _Found(model)
-    label = str(path or FILE_NAME)
-    found.take_file(label, _read_file(path))
+    found.take_file(str(path or FILE_NAME), _read_file(path))
     found.take_environment(env)
+    found.take_file(OVERRIDES, {name: _as_table(value) for name, value in overrides.items()})
     try:
         settings = model.model_validate(found.values)
     except ValidationError as error:
@@ -33,6 +39,20 @@ def read_settings(model: type[Model], path: Path | None, env: Mapping[str, str])
     if found.problems:
         raise ConfigError("\n".join(found.problems), found.problems)
     return settings
+
+
+def refused(model: type[BaseModel], error: ValidationError) -> ConfigError:
+    """Say what is wrong with the values that a model was called with."""
+    found = _Found(model, f"{model.__name__}(…)")
+    problems = [found.explain(fault) for fault in error.errors()]
+    return ConfigError("\n".join(problems), problems)
+
+
+def _as_table(value: Any) -> Any:
+    """Return what was set of a section that is given as a model."""
+    if not isinstance(value, BaseModel):
+        return value
+    return {name: getattr(value, name) for name in value.model_fields_set}
 
 
 def _read_file(path: Path | None) -> dict[str, Any]:
@@ -54,13 +74,14 @@ def _read_file(path: Path | None) -> dict[str, Any]:
 class _Found:
     """The values found so far, where each came from, and what is wrong."""
 
-    def __init__(self, model: type[BaseModel]) -> None:
+    def __init__(self, model: type[BaseModel], origin: str = "") -> None:
         self.sections = {
             name: list(field.annotation.model_fields)
             for name, field in model.model_fields.items()
             if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
         }
         self.model = model
+        self.origin = origin  # of what came from no other place
         self.keys = [name for name in model.model_fields if name not in self.sections]
         self.values: dict[str, Any] = {}
         self.origins: dict[tuple[str, ...], str] = {}
@@ -128,14 +149,18 @@ class _Found:
         # A default can be at fault through another key, which the message then names.
         named = re.findall(r"\w+", message)
         near = {origin for key, origin in self.origins.items() if key[-1] in named}
-        origin = self.origins.get(place) or self.origins.get(place[:2]) or ", ".join(sorted(near))
+        origin = self._origin(place) or ", ".join(sorted(near)) or self.origin
         return f"{origin}: {_written(place)} {message}"
+
+    def _origin(self, place: tuple[str, ...]) -> str | None:
+        return self.origins.get(place) or self.origins.get(place[:2])
 
     def _unknown_deeper(self, place: tuple[str, ...]) -> str:
         """Name a key that does not exist in a table within a section."""
         known = _model_at(self.model, place[:-1]).model_fields
-        hint = suggestion(place[-1], known, _written(place).rpartition(" ")[0])
-        return f"{self.origins.get(place[:2])}: {_written(place)} is not a setting; {hint}"
+        hint = suggestion(place[-1], known, _written(place).rpartition(" ")[0] or "it")
+        origin = self._origin(place) or self.origin
+        return f"{origin}: {_written(place)} is not a setting; {hint}"
 
     def _put(self, place: tuple[str, ...], value: Any, origin: str) -> None:
         at = self.values

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import ValidationInfo, field_validator
 
 from forge.config_section import Section
-from forge.config_values import Duration, Names
+from forge.config_values import Duration, Filled, Names
 from forge.core.duration import format_duration
 from forge.core.errors import InvalidValue
 
@@ -16,7 +16,7 @@ PriorityName = Literal["critical", "high", "normal", "low", "background"]
 class RouteConfig(Section):
     """Which jobs go through a queue of their own; what is left out fits every job."""
 
-    queue_url: str
+    queue_url: Filled
     priorities: tuple[PriorityName, ...] = ()
     capabilities: Names = ()
     queues: Names = ()
@@ -26,10 +26,10 @@ class SqsConfig(Section):
     """Where the queues are, and how patient their workers."""
 
     # For jobs that no route fits; without it those are found by looking into PostgreSQL.
-    queue_url: str | None = None
+    queue_url: Filled | None = None
     routes: tuple[RouteConfig, ...] = ()
-    region: str | None = None
-    endpoint_url: str | None = None
+    region: Filled | None = None
+    endpoint_url: Filled | None = None
     visibility_timeout: Duration = timedelta(minutes=1)
     wait: Duration = timedelta(seconds=5)
     locked_timeout: Duration = timedelta(minutes=10)

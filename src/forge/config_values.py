@@ -97,6 +97,13 @@ def database_url(value: object) -> str | None:
     raise InvalidValue("must be a URL such as postgresql://user:password@host:5432/database")
 
 
+def filled(value: object) -> str:
+    """Take text that is not empty."""
+    if isinstance(value, str) and value.strip():
+        return value
+    raise InvalidValue(f"must be text that is not empty, not {value!r}; or leave it out")
+
+
 def app_reference(value: object) -> str | None:
     """Take "module:app", where the Forge object is found."""
     if value is None or (isinstance(value, str) and _APP.fullmatch(value)):
@@ -149,3 +156,4 @@ _APP = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 Duration = Annotated[timedelta, BeforeValidator(duration)]
 Names = Annotated[tuple[str, ...], BeforeValidator(names)]
 DatabaseUrl = Annotated[str | None, BeforeValidator(database_url)]
+Filled = Annotated[str, BeforeValidator(filled)]
