@@ -11,11 +11,11 @@ from forge.config_source import refused
 class _RaisesConfigError(ModelMetaclass):
     # An overridden __init__ would also run for each section that pydantic fills, and would hide
     # from the faults of the whole where they lie.
-    def __call__(cls, *args: Any, **values: Any) -> Any:
+    def __call__(self, *args: Any, **values: Any) -> Any:
         try:
             return super().__call__(*args, **values)
         except ValidationError as error:
-            raise refused(cls, error) from None  # type: ignore[arg-type]
+            raise refused(self, error) from None  # type: ignore[arg-type]
 
 
 class Section(BaseModel, metaclass=_RaisesConfigError):

@@ -1,10 +1,12 @@
 """Which database a command works on: the one that is configured, and only else its own."""
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+from forge.core.database_url import with_database
 from tests.flow.command import APPS, Project
 
 NOWHERE = "postgresql://nobody@127.0.0.1:1/nothing"
@@ -60,9 +62,39 @@ def test_a_database_that_is_away_is_not_replaced_by_another(project: Project) ->
 
         assert ended.returncode == 1, command
         (line,) = ended.stderr.splitlines()
-        assert "the database does not answer" in line
+        assert 'the database "nothing" at 127.0.0.1:1 does not answer' in line
         assert "FORGE_DATABASE_URL or [database] url" in line
     assert not (project.folder / ".forge").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("postgresql://forge:hunter2@127.0.0.1:1/shop", '"shop" at 127.0.0.1:1 '),
+        ("postgresql://forge:hunter2@127.0.0.1:1,127.0.0.1:2/", '"forge" at 127.0.0.1:1, 127'),
+        ("postgresql://127.0.0.1:1/?user=me&password=hunter2&dbname=a", '"a" at 127.0.0.1:1 '),
+        # Read as a database, it is the end of a password.
+        ("postgresql://127.0.0.1:1/hunter2@127.0.0.1/shop", "in the URL "),
+    ],
+)
+def test_a_connection_error_names_the_place_and_never_the_password(
+    project: Project, url: str, place: str
+) -> None:
+    project.env["FORGE_DATABASE_URL"] = url
+
+    ended = project.forge("jobs", "list")
+
+    assert ended.returncode == 1
+    assert f"the database {place}" in ended.stderr
+    assert "hunter2" not in ended.stderr
+
+
+def test_a_refused_login_names_the_place(project: Project) -> None:
+    project.env["FORGE_DATABASE_URL"] = with_database(project.url, "not_there")
+
+    ended = project.forge("jobs", "list")
+
+    assert re.search(r'the database "not_there" at \S+:\d+ does not let Forge in', ended.stderr)
 
 
 def test_a_url_that_cannot_be_read_is_wrong_usage_and_not_shown(project: Project) -> None:

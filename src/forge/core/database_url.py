@@ -59,6 +59,15 @@ class ConnectionTarget:
     settings: Mapping[str, str] = field(default_factory=dict)
     tcp: TcpOptions = field(default_factory=TcpOptions)
 
+    @property
+    def place(self) -> str:
+        """Name the database and its hosts; never the login, which may hold a password."""
+        hosts = ", ".join(map(str, self.hosts))
+        database = self.database or self.user
+        if database and "@" in database:
+            return "in the URL"  # a password with a / in it was taken for hosts and a database
+        return f'"{database}" at {hosts}' if database else f"at {hosts}"
+
     def timeout_for_each(self, total: float) -> float:
         """Return the seconds that one host may take of those that all may take."""
         if self.connect_timeout is not None:

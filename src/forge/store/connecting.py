@@ -60,6 +60,11 @@ class Connector:
             self._read = _read(self._url, os.environ)
         return self._read
 
+    @property
+    def place(self) -> str:
+        """Where it connects to, for messages."""
+        return self.target.place
+
     async def connect(
         self, settings: Mapping[str, str], **options: Any
     ) -> "asyncpg.Connection[Any]":

@@ -54,6 +54,11 @@ class Database:
         self._opening = asyncio.Lock()
         self._is_bound: bool | None = None
 
+    @property
+    def place(self) -> str:
+        """The name of the database and its hosts, for messages."""
+        return self._connector.place
+
     async def connect(self, *, planned: bool = True) -> "asyncpg.Connection[Any]":
         """Open one connection; `planned` ones run Forge's own statements only."""
         connection = await self._connector.connect(**self._options(planned))
@@ -69,6 +74,7 @@ class Database:
         """
         link = Link(
             self.connect,
+            place=lambda: self.place,
             callers=self.callers,
             pooler=self.pooler,
             timeout=timeout,

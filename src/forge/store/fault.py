@@ -88,18 +88,18 @@ def blame(error: BaseException) -> Blame:
     return judge(state_of(error)).blame
 
 
-def translated(error: BaseException) -> ForgeError:
+def translated(error: BaseException, place: str) -> ForgeError:
     """Say in Forge's words what a statement of its own failed of."""
-    return unavailable(error) if is_lost(error) else refused(error)
+    return unavailable(error, place) if is_lost(error) else refused(error)
 
 
-def unavailable(error: BaseException) -> DatabaseUnavailable:
-    """Say why there is no connection."""
+def unavailable(error: BaseException, place: str) -> DatabaseUnavailable:
+    """Say why there is no connection, and to what."""
     reason = str(error) or type(error).__name__
     if _is_locked_out(error):
         return AccessRefused(
-            f"the database does not let Forge in: {reason}; create what is missing, or correct "
-            "FORGE_DATABASE_URL or [database] url"
+            f"the database {place} does not let Forge in: {reason}; create what is missing, or "
+            "correct FORGE_DATABASE_URL or [database] url"
         )
     if isinstance(error, NoSuitableHost):
         return DatabaseUnavailable(
@@ -109,11 +109,11 @@ def unavailable(error: BaseException) -> DatabaseUnavailable:
         return read_only(f": {reason}")
     if is_full(error):
         return DatabaseUnavailable(
-            f"the database has no connection left: {reason}; raise max_connections or the limit of "
-            "the role, or use fewer connections"
+            f"the database {place} has no connection left: {reason}; raise max_connections or the "
+            "limit of the role, or use fewer connections"
         )
     return DatabaseUnavailable(
-        f"the database does not answer: {reason}; check that it runs and that "
+        f"the database {place} does not answer: {reason}; check that it runs and that "
         "FORGE_DATABASE_URL or [database] url names it"
     )
 

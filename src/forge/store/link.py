@@ -39,6 +39,7 @@ class Link:
         self,
         connect: Callable[[], Awaitable["asyncpg.Connection[Any]"]],
         *,
+        place: Callable[[], str],
         callers: Callers,
         pooler: bool = False,
         timeout: float = 30,
@@ -48,6 +49,7 @@ class Link:
         keeps: bool = False,
     ) -> None:
         self._connect = connect
+        self._place = place
         # Called when it has connected, and when the server did not answer, or does so again.
         self._on_open = opened
         self._on_silence = silence
@@ -98,7 +100,7 @@ class Link:
                 if not (self._keeps and isinstance(error, TimeoutError)):
                     self.drop()
                 self._note_silence(error)
-            raise translated(error) from error
+            raise translated(error, self._place()) from error
         except BaseException:
             self.drop()
             raise
@@ -149,11 +151,11 @@ class Link:
                     await self._act_for(connection, None)
                 yield connection
             except asyncpg.PostgresError as error:
-                raise translated(error) from error
+                raise translated(error, self._place()) from error
             except BROKEN as error:
                 # The borrower may have raised one of these on its own account.
                 if connection.is_closed():
-                    raise unavailable(error) from error
+                    raise unavailable(error, self._place()) from error
                 raise
             finally:
                 if connection.is_closed() or connection.is_in_transaction():
@@ -194,7 +196,7 @@ class Link:
             self._secured = self._bound = self.tenant = None
         except DRIVER_ERRORS as error:
             self._note_silence(error)
-            raise unavailable(error) from error
+            raise unavailable(error, self._place()) from error
         self.opened_at = monotonic()
         self._on_open()
         if self._was_silent:

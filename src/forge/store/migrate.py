@@ -61,7 +61,7 @@ async def migrate(
         finally:
             await close_quietly(connection)
     except DRIVER_ERRORS as error:
-        raise translated(error) from error
+        raise translated(error, database.place) from error
 
 
 async def index_waiting(database: Database) -> str | None:
@@ -76,7 +76,7 @@ async def index_waiting(database: Database) -> str | None:
         finally:
             await close_quietly(connection)
     except DRIVER_ERRORS as error:
-        raise translated(error) from error
+        raise translated(error, database.place) from error
 
 
 async def pending(connection: "asyncpg.Connection[Any]") -> list[Migration]:

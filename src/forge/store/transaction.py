@@ -37,7 +37,7 @@ async def transaction(
     try:
         conn = await pool.acquire(timeout=database.connect_timeout)
     except DRIVER_ERRORS as error:
-        raise unavailable(error) from error
+        raise unavailable(error, database.place) from error
     try:
         async with _whole(conn, isolation, database):
             if acts:
@@ -47,12 +47,12 @@ async def transaction(
         raise
     except asyncpg.PostgresError as error:
         if blame(error) in (Blame.PLATFORM, Blame.PLATFORM_IF_READ_ONLY):
-            raise unavailable(error) from error
+            raise unavailable(error, database.place) from error
         raise
     except BROKEN as error:
         # The borrower may have raised one of these on its own account.
         if _is_closed(conn):
-            raise unavailable(error) from error
+            raise unavailable(error, database.place) from error
         raise
     finally:
         await pool.release(conn, timeout=FOR_ROLLBACK)
