@@ -21,6 +21,7 @@ from forge.signature import (
     adapter_of,
     attributes_of,
     check_attributes,
+    check_context,
     check_function,
     hint_of,
     misfit,
@@ -242,6 +243,7 @@ def _signature(handler: Handler, name: str) -> tuple[bool, Any, Any]:
     is_called_so = all(parameter.kind in BY_PLACE for parameter in parameters)
     if not (is_called_so and 1 <= len(parameters) <= 2):
         raise InvalidValue(f"{name}: a job takes (ctx, input) or (ctx), not {signature}")
+    check_context(handler, parameters[0], name, "job")
     takes_input = len(parameters) == 2
     input_type = hint_of(handler, parameters[1].name, name) if takes_input else None
     return takes_input, input_type, hint_of(handler, "return", name)

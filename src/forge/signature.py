@@ -1,21 +1,26 @@
 """What a handler takes and gives, read from its annotations."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from inspect import Parameter
-from types import SimpleNamespace
-from typing import Any, get_type_hints
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
+from forge.core.context import Context
 from forge.core.errors import Fault, InvalidPayload, InvalidValue
 from forge.core.path import step_text
+from forge.core.suggestion import suggestion
 from forge.core.typed_dict import readable
 
 Handler = Callable[..., Any]
 # So many faults stand in the message of an error, which has them all.
 MOST_TOLD = 20
+# How a context without a type may be named: ctx, job_context, c, or with a _ where it is not used.
+CONTEXT_NAME = re.compile(r"_.*|c|.*(ctx|context).*", re.IGNORECASE)
 BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -39,9 +44,42 @@ def attributes_of(definition: type) -> list[str]:
 def check_attributes(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Refuse attributes that a decorator does not have."""
     if unknown := set(given) - set(known):
+        hint = suggestion(min(unknown), known, "it")
+        raise InvalidValue(f"@forge.{kind} has no attribute {min(unknown)!r}; {hint}")
+
+
+def check_context(handler: Handler, first: Parameter, name: str, kind: str) -> None:
+    """Refuse a handler whose first parameter is not the context: it would get one as its input."""
+    named = CONTEXT_NAME.fullmatch(first.name) is not None
+    annotation = first.annotation
+    if annotation is not Parameter.empty:
+        try:
+            annotation = hint_of(handler, first.name, name)
+        except InvalidValue:  # imported for type checkers only
+            named = named or "Context" in str(annotation)
+        else:
+            named = _is_context(annotation)
+    if not named:
         raise InvalidValue(
-            f"@forge.{kind} has no attribute {min(unknown)!r}; it takes {', '.join(known)}"
+            f"{name}: the first parameter of a {kind} is its context, not {str(first)!r}; write "
+            f"{name}(ctx: {kind.capitalize()}Context, …)"
         )
+
+
+def _is_context(hint: Any) -> bool:
+    if isinstance(hint, TypeVar):
+        hint = Any if hint.__bound__ is None else hint.__bound__
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _is_context(get_args(hint)[0])
+    if origin in (Union, UnionType):
+        return any(_is_context(each) for each in get_args(hint) if each is not type(None))
+    kind = origin or hint
+    if kind in (Any, object):
+        return True
+    # A protocol may describe what is used of the context.
+    is_class = isinstance(kind, type)
+    return is_class and (issubclass(kind, Context) or getattr(kind, "_is_protocol", False))
 
 
 def hint_of(handler: Handler, parameter: str, name: str) -> Any:

@@ -2,12 +2,13 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
+from pydantic import BaseModel
 
 import forge
-from forge import Config, Forge, InvalidValue, Retry
+from forge import Config, Forge, InvalidValue, JobContext, Retry
 
 
 async def good(ctx: Any, input: dict[str, Any]) -> None: ...
@@ -79,6 +80,82 @@ async def with_none() -> None: ...
 def test_a_handler_that_cannot_be_called_is_refused(handler: Callable[..., Any]) -> None:
     with pytest.raises(InvalidValue, match=r"a job takes \(ctx, input\) or \(ctx\), not \("):
         forge.job(handler)
+
+
+class Mail(BaseModel):
+    to: str
+
+
+class HasProgress(Protocol):
+    def progress(self, percent: float) -> None: ...
+
+
+async def only_the_input(mail: Mail) -> None: ...
+
+
+async def plain_arguments(a: int, b: int) -> None: ...
+
+
+async def untyped_arguments(first, second) -> None: ...  # type: ignore[no-untyped-def]
+
+
+async def turned_round(input: dict[str, Any], ctx: JobContext) -> None: ...
+
+
+async def a_dict(ctx: dict[str, Any]) -> None: ...
+
+
+async def no_such_name(mail: "Missing") -> None: ...  # type: ignore[name-defined] # noqa: F821
+
+
+WITHOUT_A_CONTEXT = [
+    only_the_input,
+    plain_arguments,
+    untyped_arguments,
+    turned_round,
+    a_dict,
+    no_such_name,
+]
+
+
+@pytest.mark.parametrize("handler", WITHOUT_A_CONTEXT)
+def test_a_first_parameter_that_is_not_the_context_is_refused(handler: Callable[..., Any]) -> None:
+    app = Forge(Config())
+    decorators: list[tuple[Any, str]] = [
+        (forge.job, "job"),
+        (forge.mutation, "mutation"),
+        (forge.action, "action"),
+        (app.schedule("recurring", every="1m"), "job"),
+    ]
+
+    for decorate, kind in decorators:
+        with pytest.raises(InvalidValue, match=f"the first parameter of a {kind} is its context"):
+            decorate(handler)
+
+
+def test_the_message_says_how_to_write_it() -> None:
+    with pytest.raises(InvalidValue, match=r"not 'mail: .*Mail'; write only_the_input\(ctx: Job"):
+        forge.job(only_the_input)
+
+
+async def untyped(ctx, input) -> None: ...  # type: ignore[no-untyped-def]
+
+
+async def unused(_, input) -> None: ...  # type: ignore[no-untyped-def]
+
+
+async def for_checkers(ctx: "OnlyForCheckers") -> None: ...  # type: ignore[name-defined] # noqa: F821
+
+
+async def by_protocol(handle: HasProgress) -> None: ...
+
+
+async def optional(ctx: JobContext | None) -> None: ...
+
+
+@pytest.mark.parametrize("handler", [good, untyped, unused, for_checkers, by_protocol, optional])
+def test_a_first_parameter_that_may_be_the_context_is_accepted(handler: Callable[..., Any]) -> None:
+    assert forge.job(handler).name == handler.__name__
 
 
 def yielding(ctx: Any) -> Any:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from forge.core.errors import InvalidValue
 from forge.core.payload import HARD_LIMIT, decode, encode
 from forge.core.typed_dict import readable
-from forge.signature import Handler, adapter_of, hint_of, misfit
+from forge.signature import Handler, adapter_of, check_context, hint_of, misfit
 
 _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
@@ -20,8 +20,8 @@ _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 class Arguments:
     """Checks what a caller gives and hands it to the handler by name."""
 
-    def __init__(self, handler: Handler, name: str) -> None:
-        parameters = _after_the_context(handler, name)
+    def __init__(self, handler: Handler, name: str, kind: str) -> None:
+        parameters = _after_the_context(handler, name, kind)
         hints = {each.name: hint_of(handler, each.name, name) for each in parameters}
         # The parameter that takes the whole input; None when each takes a member of it.
         self.whole = _whole(hints)
@@ -56,10 +56,11 @@ class Arguments:
         return dict(checked) if self.whole is None else {self.whole: checked}
 
 
-def _after_the_context(handler: Handler, name: str) -> list[Parameter]:
+def _after_the_context(handler: Handler, name: str, kind: str) -> list[Parameter]:
     parameters = list(inspect.signature(handler).parameters.values())
     if not parameters or parameters[0].kind not in (*_BY_NAME[:1], Parameter.POSITIONAL_ONLY):
         raise InvalidValue(f"{name}: the first parameter is the context; write `async def f(ctx)`")
+    check_context(handler, parameters[0], name, kind)
     for each in parameters[1:]:
         if each.kind not in _BY_NAME:
             raise InvalidValue(

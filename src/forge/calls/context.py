@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from forge.core.auth import Auth
+from forge.core.context import Context
 from forge.core.errors import InvalidValue
 from forge.core.signals import Rejected
 from forge.core.wish import Options, check_dict, check_tenant, parse_uuid
@@ -47,7 +48,7 @@ class Who(NamedTuple):
         )
 
 
-class CallContext:
+class CallContext(Context):
     """Who calls, and what they may ask for."""
 
     __slots__ = ("_app", "_who")

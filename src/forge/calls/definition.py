@@ -48,7 +48,7 @@ class CallDefinition(Generic[P, Out]):
         self.role = _check_role(role, self.name)
         self.timeout = parse_duration(timeout, what=f"{self.name}: timeout")
         self.app: Forge | None = None
-        self.arguments = Arguments(handler, self.name)
+        self.arguments = Arguments(handler, self.name, self.kind)
         self.output_adapter = adapter_of(hint_of(handler, "return", self.name), self.name)
         self.__doc__ = handler.__doc__
         self.__name__ = handler.__name__

@@ -4,6 +4,16 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Ask whether the most similar name was meant; "" where none is similar.
+
+    >>> did_you_mean("export_user", ["export_users", "import_users"])
+    ": did you mean 'export_users'?"
+    """
+    near = get_close_matches(name, known, n=1)
+    return f": did you mean {near[0]!r}?" if near else ""
+
+
 def suggestion(name: str, known: Iterable[str], place: str, prefix: str = "") -> str:
     """Name what is most like it, or all there is; what all have in common says nothing about that.
 

@@ -11,6 +11,7 @@ from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue
 from forge.core.job import Priority
 from forge.core.payload import encode
+from forge.core.suggestion import suggestion
 
 LONGEST_NAME = 255
 Isolation = Literal["none", "process"]
@@ -89,8 +90,8 @@ def make_wish(kind: TypeDefaults, options: Options) -> Wish:
     if not options:
         return _wish_without_options(kind)
     if unknown := options.keys() - Options.__annotations__.keys():
-        allowed = ", ".join(Options.__annotations__)
-        raise InvalidValue(f"dispatch has no option {min(unknown)!r}; it takes {allowed}")
+        hint = suggestion(min(unknown), Options.__annotations__, "it")
+        raise InvalidValue(f"dispatch has no option {min(unknown)!r}; {hint}")
     if "scheduled_at" in options and "delay" in options:
         raise InvalidValue("a job has either scheduled_at or delay, not both; leave one out")
     return _wish(kind, options)

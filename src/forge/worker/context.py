@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
 from forge.core.auth import Auth
+from forge.core.context import Context
 from forge.core.errors import StaleAttempt
 from forge.core.job import Job
 from forge.core.outcome import Completion
@@ -50,7 +51,7 @@ class Surroundings(Protocol):
         """The handlers' HTTP client: an httpx.AsyncClient, in threads an httpx.Client."""
 
 
-class JobContext:
+class JobContext(Context):
     """The job at hand."""
 
     __slots__ = (
