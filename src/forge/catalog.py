@@ -1,11 +1,12 @@
 """The types a process may dispatch: those whose code it has, and those it knows by name."""
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Any, Protocol, TypeVar
 
 from forge.core.errors import InvalidValue, UnknownJobType
 from forge.core.schema import input_check
+from forge.core.suggestion import did_you_mean
 from forge.core.wish import check_name
 from forge.job_type import JobType
 from forge.lookout import Lookout
@@ -15,9 +16,15 @@ from forge.store import job_types
 from forge.store.job_types import KnownType
 from forge.store.statement import Statement
 
-Ask = Callable[[Statement[KnownType | None]], Awaitable[KnownType | None]]
+T = TypeVar("T")
 # How long what forge_job_types says of a type is believed: a deploy may change it.
 KNOWN_FOR = 60.0
+
+
+class Ask(Protocol):
+    """Runs a statement where the job is to be dispatched."""
+
+    def __call__(self, statement: Statement[T], /) -> Awaitable[T]: ...
 
 
 class Catalog:
@@ -49,15 +56,20 @@ class Catalog:
         known, until = self._known.get(job, (None, 0.0))
         if known is not None and time.monotonic() < until:
             return known
-        return self._remember(job, await ask(job_types.get(check_name(job, what="job"))))
-
-    def _remember(self, name: str, found: KnownType | None) -> JobType:
+        found = await ask(job_types.get(check_name(job, what="job")))
         if found is None:
-            raise UnknownJobType(
-                f"nobody registered a job named {name!r}; start a worker that has it, or run "
-                "`forge migrate --app module:app`"
-            )
+            raise _unknown(job, {*self._definitions, *await ask(job_types.names())})
+        return self._remember(job, found)
+
+    def _remember(self, name: str, found: KnownType) -> JobType:
         check = input_check(name, found.input_schema)
         kind = JobType(found.defaults, None, self._limit, check, self._lookout)
         self._known[name] = (kind, time.monotonic() + KNOWN_FOR)
         return kind
+
+
+def _unknown(name: str, known: Iterable[str]) -> UnknownJobType:
+    return UnknownJobType(
+        f"unknown job type {name!r}{did_you_mean(name, known)}",
+        "start a worker that has it, or run `forge migrate --app module:app`",
+    )

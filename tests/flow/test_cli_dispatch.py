@@ -87,7 +87,16 @@ def test_a_type_that_nobody_knows_is_refused(project: Project) -> None:
     ended = project.forge("dispatch", "nonsense")
 
     assert ended.returncode == 1
-    assert "nobody registered a job named 'nonsense'" in ended.stderr
+    assert "unknown job type 'nonsense'; start a worker" in ended.stderr
+
+
+def test_a_misspelt_type_is_told_the_nearest_one_that_the_database_knows(project: Project) -> None:
+    assert project.forge("migrate", "--app", "shop:app").returncode == 0
+
+    ended = project.forge("dispatch", "wiat_at")
+
+    assert ended.returncode == 1
+    assert "unknown job type 'wiat_at': did you mean 'wait_at'?;" in ended.stderr
 
 
 def test_what_cannot_be_dispatched_is_wrong_usage(project: Project) -> None:

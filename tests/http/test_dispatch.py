@@ -119,6 +119,19 @@ async def test_a_type_that_nobody_registered_is_not_found(
     answer = await http.post("/_api/jobs/nobody/dispatch", json={}, headers=token("user"))
 
     assert code(answer) == (404, "unknown_job_type")
+    assert answer.json()["detail"] == "unknown job type 'nobody'"
+
+
+@pytest.mark.parametrize("verb", ["dispatch", "dispatch_many"])
+async def test_a_misspelt_type_is_told_the_nearest_one(
+    http: httpx.AsyncClient, token: MakeToken, verb: str
+) -> None:
+    body = {"inputs": [{}]} if verb == "dispatch_many" else {}
+
+    answer = await http.post(f"/_api/jobs/send_mial/{verb}", json=body, headers=token("user"))
+
+    assert code(answer) == (404, "unknown_job_type")
+    assert answer.json()["detail"] == "unknown job type 'send_mial': did you mean 'send_mail'?"
 
 
 @pytest.mark.parametrize("name", ["forge.cancel", "forge.delete", "forge.anything"])

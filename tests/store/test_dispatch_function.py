@@ -196,8 +196,8 @@ async def test_the_key_at_a_path_is_that_of_python(app: Forge, conn: Any, value:
 @pytest.mark.parametrize(
     ("arguments", "state", "message", "hint"),
     [
-        ("'nobody'", "42704", "nobody registered a job named 'nobody'", "forge migrate --app"),
-        ("null", "42704", "nobody registered", "forge migrate --app"),
+        ("'nobody'", "42704", "unknown job type 'nobody'", "forge migrate --app"),
+        ("null", "42704", "unknown job type null", "forge migrate --app"),
         ("'forge.cancel'", "42501", "Forge's own", "API"),
         (
             "'plain', scheduled_at => now(), delay => '1s'",

@@ -8,6 +8,7 @@ from forge.calls.decorator import made
 from forge.calls.definition import ActionDefinition, CallDefinition, MutationDefinition
 from forge.calls.run import run
 from forge.core.errors import InvalidValue, NotRegistered
+from forge.core.suggestion import did_you_mean
 from forge.signature import Handler
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Calls:
     def _named(self, name: str) -> CallDefinition[Any, Any]:
         if (found := self.calls.get(name)) is None:
             raise NotRegistered(
-                f"this app has no mutation or action named {name!r}; register it with "
-                "app.register(…)"
+                f"this app has no mutation or action named {name!r}"
+                f"{did_you_mean(name, self.calls)}; register it with app.register(…)"
             )
         return found

@@ -70,6 +70,7 @@ async def find(app: "Forge", named: str, key: str, tenant: int | None) -> Schedu
     found = await (await (await app.session()).database()).run(schedules.get(schedule_id))
     if found is None:
         raise UnknownSchedule(
-            f"there is no schedule {schedule_id}; `forge schedules list` names those there are"
+            f"there is no schedule {schedule_id}",
+            "`forge schedules list` names those there are",
         )
     return found

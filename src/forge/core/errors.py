@@ -41,24 +41,32 @@ class ConfigError(ForgeError):
         self.problems = tuple(problems) or (message,)
 
 
-class UnknownJobType(ForgeError, LookupError):
+class _Unknown(ForgeError, LookupError):
+    """`summary` is the message without the advice, which is for the operators of Forge."""
+
+    def __init__(self, summary: str = "", advice: str = "") -> None:
+        super().__init__(f"{summary}; {advice}" if advice else summary)
+        self.summary = summary
+
+
+class UnknownJobType(_Unknown):
     """Nobody registered a job type of this name."""
 
 
-class UnknownJob(ForgeError, LookupError):
+class UnknownJob(_Unknown):
     """There is no job of this id, or no more, or it is another tenant's."""
 
     @classmethod
     def of(cls, job_id: UUID | str) -> Self:
         """Say which one."""
-        return cls(f"there is no job {job_id}; it may have been deleted or pruned")
+        return cls(f"there is no job {job_id}", "it may have been deleted or pruned")
 
 
-class UnknownSchedule(ForgeError, LookupError):
+class UnknownSchedule(_Unknown):
     """There is no schedule of this type, key and tenant."""
 
 
-class UnknownDeadLetter(ForgeError, LookupError):
+class UnknownDeadLetter(_Unknown):
     """There is no dead letter of this id, or it is another tenant's."""
 
 

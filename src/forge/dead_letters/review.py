@@ -179,7 +179,9 @@ class DeadLetters:
     async def _get(self, dlq_id: int, tenant_id: int | None, run: Run) -> DeadLetter:
         letter: DeadLetter | None = await run(dead_letters.get(dlq_id, tenant_id))
         if letter is None:
-            raise UnknownDeadLetter(f"there is no dead letter {dlq_id}; `forge dlq list` has them")
+            raise UnknownDeadLetter(
+                f"there is no dead letter {dlq_id}", "`forge dlq list` has them"
+            )
         return letter
 
     async def _reviewed(self, dlq_id: int, tenant_id: int | None, run: Run) -> ForgeError:

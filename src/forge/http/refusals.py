@@ -56,9 +56,9 @@ def as_problem(error: BaseException) -> Problem:
         case UnicodeEncodeError():
             return _invalid("a text holds a lone surrogate, which is no character; remove it")
         case UnknownJobType():
-            return Problem("unknown_job_type", str(error))
+            return Problem("unknown_job_type", error.summary)
         case UnknownJob() | UnknownSchedule() | UnknownDeadLetter():
-            return Problem("not_found", str(error))
+            return Problem("not_found", error.summary)
         case AlreadyReviewed():
             return Problem("conflict", str(error))
         case DatabaseUnavailable():

@@ -132,8 +132,8 @@ def _found(name: Name, record: ScheduleRecord | None) -> ScheduleRecord:
 
 def _unknown(name: Name) -> UnknownSchedule:
     return UnknownSchedule(
-        f"there is no schedule {name}; make it with app.schedules.ensure({name.type!r}, "
-        f"{name.key!r})"
+        f"there is no schedule {name}",
+        f"make it with app.schedules.ensure({name.type!r}, {name.key!r})",
     )
 
 

@@ -45,6 +45,10 @@ def get(name: str) -> Statement[KnownType | None]:
     return Statement(load("job_types/get"), (name,), _known)
 
 
+def names() -> Statement[list[str]]:
+    return Statement(load("job_types/names"), (), lambda found: [row["name"] for row in found])
+
+
 def listed() -> Statement[Rows]:
     return Statement(load("job_types/list"), (), rows)
 

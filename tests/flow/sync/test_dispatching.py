@@ -32,8 +32,10 @@ def test_a_second_dispatch_of_a_key_says_so(sync: SyncForge) -> None:
 
 
 def test_what_the_app_refuses_is_refused(sync: SyncForge) -> None:
-    with pytest.raises(UnknownJobType, match="nobody registered"):
+    with pytest.raises(UnknownJobType, match="unknown job type 'nobody'"):
         sync.dispatch("nobody")
+    with pytest.raises(UnknownJobType, match="did you mean 'double'"):
+        sync.dispatch("duoble")
     with pytest.raises(InvalidValue, match="priority"):
         sync.dispatch("double", {"n": 1}, priority="urgent")
     with pytest.raises(InvalidPayload):

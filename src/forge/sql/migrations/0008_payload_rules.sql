@@ -315,7 +315,7 @@ begin
         raise exception '% is one of Forge''s own', forge_dispatch.job_type
             using errcode = 'insufficient_privilege', hint = 'ask through the API or the library: cancel, delete, run_now';
     elsif kind.name is null then
-        raise exception 'nobody registered a job named %', coalesce(quote_literal(forge_dispatch.job_type), 'null')
+        raise exception 'unknown job type %', coalesce(quote_literal(forge_dispatch.job_type), 'null')
             using errcode = 'undefined_object',
                   hint = 'start a worker that has it, or run `forge migrate --app module:app`';
     elsif forge_dispatch.scheduled_at is not null and forge_dispatch.delay is not null then
