@@ -35,7 +35,10 @@ def test_dead_letters_are_listed_shown_and_grouped(project: Project) -> None:
     assert (group["letters"], group["place"]) == (2, "shop:fail")
     assert "no luck today" in table.stdout
     assert "attempt 1: dead_letter" in lines.stdout
-    assert re.search(r"from ....-..-.. ..:..:.. to ....-..-.. ..:..:..\n", lines.stdout)
+    assert re.search(r"from ....-..-.. ..:..:.. \w+ to ....-..-.. ..:..:.. \w+\n", lines.stdout)
+    assert "Traceback (most recent call last)" in lines.stdout
+    assert "ValueError: no luck today" in lines.stdout
+    assert 'shop.py", line' in shown["attempts"][0]["trace"]
 
 
 def test_one_is_reprocessed_with_another_payload_and_audited(project: Project) -> None:

@@ -1,5 +1,6 @@
 """`forge jobs` and `forge workers`: looking at what there is, and having it moved."""
 
+from datetime import UTC, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -40,6 +41,38 @@ def test_people_get_a_table_with_whole_lines(project: Project) -> None:
     assert header.split()[:3] == ["id", "type", "status"]
     assert line.split()[:3] == [job, "greet", "pending"]
     assert "there are no such jobs" in project.forge("jobs", "list", "--type", "x").stdout
+
+
+def test_the_list_shows_the_progress_of_a_running_job_and_not_its_last_error(
+    project: Project,
+) -> None:
+    waiting = project.dispatch("greet", {"name": "Ada"}, "--delay", "1h")
+    with project.worker():
+        job = project.dispatch("fail_then_wait")
+        reported = "select count(*) from forge_jobs where progress_percent = 40"
+        wait_until(lambda: project.row(reported)[0] == 1, 30, "it has reported its progress")
+
+        listed = project.forge("jobs", "list").stdout.splitlines()
+
+    (running,) = (line for line in listed if job in line)
+    (delayed,) = (line for line in listed if waiting in line)
+    assert " 40% " in running
+    assert "resizing b.png" in running
+    assert "no luck at first" not in running
+    assert "%" not in delayed
+
+
+def test_times_are_shown_in_local_time_with_the_zone_or_in_utc(project: Project) -> None:
+    job = project.dispatch("greet", {"name": "Ada"})
+    project.env["TZ"] = "JST-9"
+    (due,) = project.row("select scheduled_at from forge_jobs")
+
+    here = [project.forge("jobs", *args).stdout for args in (("list",), ("show", job))]
+    utc = [project.forge("jobs", *args, "--utc").stdout for args in (("list",), ("show", job))]
+
+    japan = due.astimezone(timezone(timedelta(hours=9)))
+    assert all(f"{japan:%Y-%m-%d %H:%M:%S} JST" in printed for printed in here)
+    assert all(f"{due.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" in printed for printed in utc)
 
 
 def test_a_job_is_shown_with_the_traces_of_its_attempts(project: Project) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forge.cli.options import Filled, Whole, json_option, limit_option, project_options
+from forge.cli.options import Filled, Whole, json_option, limit_option, project_options, utc_option
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -22,6 +22,7 @@ LONGEST_NOTES = 80
 @limit_option()
 @click.option("--cursor", "before", type=Whole(), help="Go on after this event.")
 @json_option
+@utc_option
 @project_options
 def audit(
     app_option: str | None, config_path: Path | None, as_json: bool, limit: int, **wanted: Any

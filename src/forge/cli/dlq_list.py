@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forge.cli.dlq_filter import filter_options
-from forge.cli.options import Whole, json_option, limit_option, project_options
+from forge.cli.options import Whole, json_option, limit_option, project_options, utc_option
 from forge.core.dead_letter import STATUSES, UNDER_REVIEW
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ LONGEST_MESSAGE = 80
 @limit_option()
 @click.option("--cursor", "before", type=Whole(), help="Go on after this one.")
 @json_option
+@utc_option
 @project_options
 def list_letters(
     app_option: str | None, config_path: Path | None, as_json: bool, **wanted: Any
@@ -56,6 +57,7 @@ def list_letters(
 @filter_options
 @limit_option()
 @json_option
+@utc_option
 @project_options
 def groups(app_option: str | None, config_path: Path | None, as_json: bool, **wanted: Any) -> None:
     """Show dead letters by cause, the most frequent first."""

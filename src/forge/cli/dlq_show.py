@@ -1,14 +1,15 @@
 """`forge dlq show` and `forge dlq discard`."""
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from forge.cli.actor import actor
-from forge.cli.options import Whole, json_option, project_options
+from forge.cli.options import Whole, json_option, project_options, utc_option
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("dlq_id", type=Whole())
 @json_option
+@utc_option
 @project_options
 def show(dlq_id: int, app_option: str | None, config_path: Path | None, as_json: bool) -> None:
-    """Show all that is known of a dead letter: its payload, and every attempt."""
+    """Show all that is known of a dead letter: its payload, and every attempt with its trace."""
     from forge.cli.project import find_database, run
     from forge.cli.show import print_json
 
@@ -37,7 +39,29 @@ async def _read(app: "Forge", dlq_id: int) -> "DeadLetter":
     from forge.core.shown import shown_letter
 
     letter = await app.dead_letters.get(dlq_id)
-    return shown_letter(letter, await allowance(app, letter.job_type))
+    traces = await _traces(app, letter)
+    shown = shown_letter(letter, await allowance(app, letter.job_type))
+    attempts = [each | {"trace": traces.get(_place(each))} for each in shown.attempts or ()]
+    return replace(shown, attempts=attempts)
+
+
+async def _traces(app: "Forge", letter: "DeadLetter") -> dict[Any, str]:
+    """Return the traces of the job's attempts, which are kept with the job."""
+    from forge.allowances import allowance
+    from forge.core.shown import shown_attempt
+    from forge.store.jobs import attempts
+
+    found = await (await (await app.session()).database()).run(attempts(letter.job_id))
+    allowed = await allowance(app, letter.job_type)
+    shown = [shown_attempt(row, letter.payload, allowed) for row in found]
+    return {_place(row): row["trace"] for row in shown if row["trace"]}
+
+
+def _place(attempt: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What an attempt of a dead letter and its record have in common."""
+    began = attempt["started_at"]
+    started = datetime.fromisoformat(began) if isinstance(began, str) else began
+    return attempt["attempt"], attempt["outcome"], started
 
 
 @click.command()

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import click
 
-from forge.cli.options import Filled, json_option, limit_option, project_options
+from forge.cli.options import Filled, json_option, limit_option, project_options, utc_option
 from forge.core.lifecycle import Status
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ LONGEST_MESSAGE = 80
 @limit_option()
 @click.option("--cursor", type=click.UUID, help="Go on after this job.")
 @json_option
+@utc_option
 @project_options
 def list_jobs(
     app_option: str | None,
@@ -98,7 +99,7 @@ def _print(page: "Rows", cursor: UUID | None) -> None:
                 row["status"],
                 f"{row['attempts']}/{row['max_attempts']}",
                 row["queue"],
-                f"{row['progress_percent'] or 0}%",
+                _progress(row),
                 row["scheduled_at"],
                 shorten(_message(row), LONGEST_MESSAGE),
             )
@@ -109,8 +110,16 @@ def _print(page: "Rows", cursor: UUID | None) -> None:
         click.echo(f"there are more: --cursor {cursor}")
 
 
+def _progress(row: "Row") -> str | None:
+    """How far a job is; one that waits or has ended is not under way."""
+    is_moving = row["status"] in (Status.RUNNING, Status.COMPLETED)
+    return f"{row['progress_percent'] or 0}%" if is_moving else None
+
+
 def _message(row: "Row") -> str | None:
-    """What a person wants to know: why it failed, unless it is done by now."""
-    error: str | None = None if row["status"] == Status.COMPLETED else row["last_error"]
+    """What a job says of its progress while it runs, and else why its last attempt failed."""
+    error: str | None = row["last_error"]
     progress: str | None = row["progress_message"]
+    if row["status"] in (Status.RUNNING, Status.COMPLETED):
+        return progress or (error if row["status"] == Status.RUNNING else None)
     return error or progress

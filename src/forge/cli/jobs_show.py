@@ -7,7 +7,7 @@ from uuid import UUID
 
 import click
 
-from forge.cli.options import json_option, project_options
+from forge.cli.options import json_option, project_options, utc_option
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("job_id", type=click.UUID)
 @json_option
+@utc_option
 @project_options
 def show(job_id: UUID, app_option: str | None, config_path: Path | None, as_json: bool) -> None:
     """Show all that is known of a job: its columns, and the attempts that failed."""

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+# Where a command keeps that --utc was given.
+UTC = "forge.utc"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -43,6 +45,17 @@ def project_options(command: Command) -> Command:
     return traceback_option(command)
 
 
+def _remember_utc(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    ctx.meta[UTC] = wanted
+
+
+utc_option = click.option(
+    "--utc",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_utc,
+    help="Show times in UTC instead of the local time zone.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs.")
 
 

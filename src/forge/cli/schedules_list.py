@@ -6,7 +6,7 @@ from uuid import UUID
 
 import click
 
-from forge.cli.options import Filled, Whole, json_option, limit_option, project_options
+from forge.cli.options import Filled, Whole, json_option, limit_option, project_options, utc_option
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -22,6 +22,7 @@ COLUMNS = ["type", "key", "tenant", "state", "next run", "last run", "failures",
 @limit_option(1000)
 @click.option("--cursor", type=click.UUID, help="Go on after this schedule.")
 @json_option
+@utc_option
 @project_options
 def list_schedules(
     app_option: str | None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from forge.cli.options import Whole, json_option, project_options
+from forge.cli.options import Whole, json_option, project_options, utc_option
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -33,7 +33,7 @@ def schedule_arguments(command: Command) -> Command:
 
 
 def _moving(command: Command) -> Command:
-    return schedule_arguments(json_option(project_options(command)))
+    return schedule_arguments(json_option(utc_option(project_options(command))))
 
 
 @click.command()

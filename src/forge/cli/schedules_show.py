@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from forge.cli.options import json_option, project_options
+from forge.cli.options import json_option, project_options, utc_option
 from forge.cli.schedules_move import schedule_arguments
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @schedule_arguments
 @json_option
+@utc_option
 @project_options
 def show(
     named: str,

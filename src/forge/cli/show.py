@@ -5,11 +5,12 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from forge.cli.options import UTC as UTC_WANTED
 from forge.core.duration import format_duration
 from forge.core.harmless import harmless, without_bidi
 
@@ -134,7 +135,7 @@ def _written(value: Any) -> str:
         case str():
             return " ".join(value.split())
         case datetime():
-            return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+            return value.astimezone(_zone()).strftime("%Y-%m-%d %H:%M:%S %Z")
         case timedelta():
             return format_duration(value)
         case dict():
@@ -142,6 +143,12 @@ def _written(value: Any) -> str:
         case list() | tuple():
             return ", ".join(map(_written, value)) or "-"
     return str(value)
+
+
+def _zone() -> tzinfo | None:
+    """Return the zone in which times are shown; None is the local one."""
+    context = click.get_current_context(silent=True)
+    return UTC if context is not None and context.meta.get(UTC_WANTED) else None
 
 
 def shorten(value: str | None, longest: int) -> str | None:

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import click
 
-from forge.cli.options import json_option, project_options
+from forge.cli.options import json_option, project_options, utc_option
 
 
 @click.command()
 @json_option
+@utc_option
 @project_options
 def workers(app_option: str | None, config_path: Path | None, as_json: bool) -> None:
     """List the workers that are known, and whether they live."""

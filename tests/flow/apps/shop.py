@@ -38,6 +38,14 @@ async def wait_at(ctx: JobContext, input: dict[str, Any]) -> str:
 
 
 @app.job
+async def fail_then_wait(ctx: JobContext, input: dict[str, Any]) -> None:
+    if ctx.attempt == 1:
+        raise ValueError("no luck at first")
+    ctx.progress(40, "resizing b.png")
+    await asyncio.sleep(60)
+
+
+@app.job
 async def refuse_to_end(ctx: JobContext, input: dict[str, Any]) -> None:
     """Go on however often it is cancelled."""
     while True:
