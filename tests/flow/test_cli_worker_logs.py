@@ -35,7 +35,7 @@ def test_every_line_of_a_worker_with_noisy_children_is_json(project: Project) ->
     assert {text: printed[text]["stream"] for text in expected} == expected
     assert any("UserWarning: a warning" in text for text in printed)
     logged = {r["message"]: r for r in records if r["logger"] == "shop"}
-    assert logged.keys() == {"low on tea", "it failed"}
+    assert logged.keys() == {"tea is on", "low on tea", "it failed"}
     assert logged["low on tea"]["left"] == 3
     assert "ValueError: broken" in logged["it failed"]["exception"]
     for record in (*(printed[text] for text in expected), *logged.values()):
@@ -62,7 +62,7 @@ def test_in_text_logs_children_print_as_they_are(project: Project) -> None:
         printed = worker.output().splitlines()
 
     assert "to standard output" in printed
-    assert any(line.endswith(" WARNING low on tea") for line in printed)
+    assert any(f" WARNING low on tea (shout {job}, attempt 1)" in line for line in printed)
 
 
 def lines(worker: Child) -> list[Any]:

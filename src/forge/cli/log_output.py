@@ -10,10 +10,12 @@ def set_up_logging(log_format: str | None, level: str) -> None:
     from forge.telemetry.lines import LineHandler
     from forge.telemetry.logs import JsonFormatter, TextFormatter
 
-    log = logging.getLogger("forge")
-    log.setLevel(logging.CRITICAL + 1 if level == "off" else level.upper())
+    number = (
+        logging.CRITICAL + 1 if level == "off" else logging.getLevelNamesMapping()[level.upper()]
+    )
+    logging.getLogger("forge").setLevel(number)
     if logging.getLogger().handlers and log_format is None:
         return
     handler = LineHandler(is_json=log_format == "json")
     handler.setFormatter(JsonFormatter() if handler.is_json else TextFormatter())
-    logging.basicConfig(handlers=[handler], force=True)
+    logging.basicConfig(handlers=[handler], level=number, force=True)

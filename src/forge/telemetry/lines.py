@@ -13,6 +13,7 @@ from typing import TextIO
 
 from forge.core.harmless import harmless
 from forge.core.job import Job
+from forge.telemetry.attempt_records import AttemptFilter
 
 # A line is seen this soon, or when so many have gathered.
 DELAY = 0.05
@@ -67,7 +68,8 @@ def line_handler(logger: logging.Logger) -> LineHandler | None:
     if not is_plain or len(root.handlers) != 1:
         return None
     (handler,) = root.handlers
-    is_ours = isinstance(handler, LineHandler) and not handler.filters
+    added = [each for each in handler.filters if not isinstance(each, AttemptFilter)]
+    is_ours = isinstance(handler, LineHandler) and not added
     return handler if is_ours and handler.level <= logging.INFO else None  # type: ignore[return-value]
 
 

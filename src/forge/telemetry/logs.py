@@ -2,7 +2,9 @@
 
 import json
 import logging
+from copy import copy
 from datetime import UTC, datetime
+from textwrap import indent
 from typing import Any
 
 from forge.core.event import (
@@ -32,6 +34,7 @@ from forge.core.outcome import (
 )
 from forge.core.payload import decode_if_possible
 from forge.core.redact import redact_text, secrets_in
+from forge.telemetry.attempt_records import job_fields
 from forge.telemetry.lines import line_handler
 
 logger = logging.getLogger("forge")
@@ -77,18 +80,6 @@ def log_event(event: Event) -> None:
             logger.log(_LEVELS.get(level, logging.WARNING), "%s%s", message, shown)
 
 
-def job_fields(job: Job | AttemptLost) -> dict[str, Any]:
-    """Return the fields that say which attempt a record belongs to."""
-    return {
-        "job_id": job.id,
-        "job_type": job.type,
-        "attempt": job.attempt,
-        "crashes": job.crashes,
-        "tenant_id": job.tenant_id,
-        "correlation_id": job.correlation_id,
-    }
-
-
 class JsonFormatter(logging.Formatter):
     """One JSON object a line, with the fields of the record by their names."""
 
@@ -113,8 +104,18 @@ class TextFormatter(logging.Formatter):
     def __init__(self) -> None:
         super().__init__(TEXT_FORMAT)
 
+    def format(self, record: logging.LogRecord) -> str:
+        if trace := record.exc_text:
+            record = copy(record)
+            record.exc_text = indent(harmless(trace), "  ")
+        return super().format(record)
+
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        return harmless(super().formatMessage(record))
+        line = super().formatMessage(record)
+        of = record.__dict__
+        if record.name != logger.name and "job_id" in of:
+            line += f" ({of.get('job_type')} {of['job_id']}, attempt {of.get('attempt')})"
+        return harmless(line)
 
     def formatException(self, error: Any) -> str:  # noqa: N802
         return harmless(redact_text(super().formatException(error)))
@@ -142,20 +143,28 @@ def _log_attempt(event: AttemptEnded) -> None:
     level = _level(event.outcome, status)
     if not logger.isEnabledFor(level):
         return
-    logger.log(
+    record = logger.makeRecord(
+        logger.name,
         level,
+        __file__,
+        0,
         "%s %s %s %.3f s, attempt %d of %d%s%s",
-        job.type,
-        job.id,
-        _PHRASES.get(outcome, f"{outcome} after"),
-        event.seconds,
-        job.attempt,
-        job.max_attempts,
-        _next_try(ack),
-        # On this line, or it could pass for one of its own.
-        f": {' '.join(error.split())}" if error else "",
+        (
+            job.type,
+            job.id,
+            _PHRASES.get(outcome, f"{outcome} after"),
+            event.seconds,
+            job.attempt,
+            job.max_attempts,
+            _next_try(ack),
+            # On this line, or it could pass for one of its own.
+            f": {' '.join(error.split())}" if error else "",
+        ),
+        None,
         extra=_fields(job, event.seconds, outcome, error, status),
     )
+    record.exc_text = _trace(event.outcome, job)
+    logger.handle(record)
 
 
 def _next_try(ack: Ack) -> str:
@@ -208,6 +217,13 @@ def _error(outcome: Outcome, job: Job) -> str | None:
         case Expired():
             return "expired before it could run"
     return None
+
+
+def _trace(outcome: Outcome, job: Job) -> str | None:
+    """Return the traceback of the handler's error, as it is stored with the attempt."""
+    if not isinstance(outcome, Raised) or not outcome.failure.trace:
+        return None
+    return redact_text(outcome.failure.trace, secrets_in(decode_if_possible(job.input)))
 
 
 def _level(outcome: Outcome, status: Status) -> int:

@@ -36,6 +36,7 @@ from forge.schedules.definition import ScheduleDefinition
 from forge.store.database import Database, Pool
 from forge.store.jobs import Note
 from forge.store.statement import Statement
+from forge.telemetry.attempt_records import CURRENT_JOB, job_fields, mark_records
 from forge.telemetry.call_meter import CallMeter
 from forge.telemetry.forwarding import RecordSender
 from forge.telemetry.metrics import WorkerMetrics
@@ -133,16 +134,8 @@ class InChild:
     def forward_logs(self, context: JobContext, level: int) -> None:
         """Log into the worker's log from now on, in the name of this attempt."""
         logging.getLogger("forge").setLevel(level)
-        fields = {
-            "job_id": context.job_id,
-            "job_type": context.job_type,
-            "attempt": context.attempt,
-            "crashes": context.crashes,
-            "tenant_id": context.tenant_id,
-            "correlation_id": context.correlation_id,
-        }
-        sender = RecordSender(self._channel.send, fields)
-        logging.basicConfig(handlers=[sender], force=True)
+        sender = RecordSender(self._channel.send, job_fields(context._job))
+        logging.basicConfig(handlers=[sender], level=level, force=True)
 
     def heartbeat(self, context: JobContext) -> Awaitable[None]:
         return self._beat(context)
@@ -185,9 +178,11 @@ async def _serve(channel: Channel, order: dict[str, Any]) -> None:
 async def _answer(order: dict[str, Any], context: JobContext, around: InChild) -> dict[str, Any]:
     classifier = Classifier()
     try:
+        CURRENT_JOB.set(context._job)
         definition = _find(order)
         if order["log_level"] is not None:
             around.forward_logs(context, order["log_level"])
+        mark_records()
         if isinstance(context, ScheduleContext) and isinstance(definition, ScheduleDefinition):
             context.definition = definition
         if definition.app is not None:

@@ -5,8 +5,8 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any, Self
 
+from forge.telemetry.attempt_records import job_fields
 from forge.telemetry.lines import LineHandler
-from forge.telemetry.logs import job_fields
 
 if TYPE_CHECKING:
     from forge.worker.child_process import ChildProcess

@@ -34,6 +34,7 @@ from forge.core.run import Run
 from forge.core.signals import Snooze
 from forge.registry import JobDefinition
 from forge.store.jobs import Note, add_output
+from forge.telemetry.attempt_records import CURRENT_JOB
 from forge.worker.acker import Acker
 from forge.worker.attempt import Attempt, Stop
 from forge.worker.children import Children
@@ -172,6 +173,7 @@ class Runner:
     async def _attempt(self, attempt: Attempt) -> None:
         attempt.begin(self._loop.time())
         close_stale_connections_of_async_code()
+        marked = CURRENT_JOB.set(attempt.job)
         try:
             # It may have been stopped before it had its turn.
             outcome = (
@@ -187,6 +189,7 @@ class Runner:
             except Exception as fault:  # of the error itself, a Snooze that knows no delay for one
                 outcome = Raised(self._app.classifier.failure(fault))
         leave_if_copied()
+        CURRENT_JOB.reset(marked)
         close_stale_connections_of_async_code()
         if isinstance(outcome, Raised) and outcome.failure.is_loss_if_read_only:
             outcome = await self._blamed(outcome.failure)

@@ -19,6 +19,7 @@ from forge.store.database import Database, Pool
 from forge.store.link import Link
 from forge.store.statement import Statement
 from forge.store.workers import Beat
+from forge.telemetry.attempt_records import mark_records
 from forge.telemetry.call_meter import CallMeter
 from forge.worker.acker import Acker
 from forge.worker.arrival import arrive, when_it_answers
@@ -72,6 +73,7 @@ class Worker:
 
     async def run(self) -> None:
         """Work until `drain` or `release` is called and all that was begun is settled."""
+        mark_records()
         database = await (await self.app.session()).database()
         self._open(database, await database.users())
         try:

@@ -23,7 +23,7 @@ def shout(ctx: JobContext, input: dict[str, Any]) -> None:
     warnings.warn("a warning", stacklevel=1)
     subprocess.run(["echo", "from a program"], check=True)
     logging.getLogger("shop").warning("low on %s", "tea", extra={"left": 3})
-    logging.getLogger("shop").info("nobody asked for this")
+    logging.getLogger("shop").info("tea is on")
     try:
         raise ValueError("broken")
     except ValueError:

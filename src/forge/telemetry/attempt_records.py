@@ -1,0 +1,40 @@
+"""Log records of handlers: each says which attempt it belongs to."""
+
+import logging
+from contextvars import ContextVar
+from typing import Any
+
+from forge.core.event import AttemptLost
+from forge.core.job import Job
+
+# The job whose attempt the code at hand is part of, also in tasks and threads that it starts.
+CURRENT_JOB: ContextVar[Job] = ContextVar("forge_current_job")
+
+
+def job_fields(job: Job | AttemptLost) -> dict[str, Any]:
+    """Return the fields that say which attempt a record belongs to."""
+    return {
+        "job_id": job.id,
+        "job_type": job.type,
+        "attempt": job.attempt,
+        "crashes": job.crashes,
+        "tenant_id": job.tenant_id,
+        "correlation_id": job.correlation_id,
+    }
+
+
+class AttemptFilter(logging.Filter):
+    """Adds the fields of the attempt to records that do not have them."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        job = CURRENT_JOB.get(None)
+        if job is not None and not hasattr(record, "job_id"):
+            record.__dict__ |= {k: v for k, v in job_fields(job).items() if not hasattr(record, k)}
+        return True
+
+
+def mark_records() -> None:
+    """Have the handlers of the root logger add the fields, whichever way they were set up."""
+    for handler in logging.getLogger().handlers:
+        if not any(isinstance(each, AttemptFilter) for each in handler.filters):
+            handler.addFilter(AttemptFilter())
