@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from forge import PayloadValidator
 from forge.core.sensitive import sensitive_faults
-from forge.core.sensitive_names import BODIES, REFERENCES, SECRET_WORDS, SECRETS
+from forge.core.sensitive_content import BODIES
+from forge.core.sensitive_names import REFERENCES, SECRET_WORDS, SECRETS
 from forge.core.sensitive_shapes import luhn
 
 # Words that have nothing to do with secrets, of which clean names are made.

@@ -3,7 +3,7 @@
 import itertools
 import json
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -13,15 +13,18 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from forge.core.sensitive import is_secret, sensitive_faults
-from forge.core.sensitive_names import (
+from forge.core.sensitive_content import (
     BODIES,
-    BODY_KINDS,
-    FIGURES,
-    REFERENCES,
-    SECRET_WORDS,
-    SECRETS,
-    names_a_body,
+    DOCUMENTS,
+    FILES,
+    KINDS,
+    MAILS,
+    MARKUPS,
+    WHOLES,
+    Inside,
+    place_of,
 )
+from forge.core.sensitive_names import FIGURES, REFERENCES, SECRET_WORDS, SECRETS
 from forge.store.embedded import Cluster
 from tests.property.test_sensitive import (
     _buried,
@@ -43,8 +46,47 @@ pairs = st.builds(
     clean_names | secret_names,
     things,
 )
+CONTENT_WORDS = [*BODIES, *KINDS, *DOCUMENTS, *MAILS, *FILES, *MARKUPS, *WHOLES, "subject", "id"]
+content_names = st.builds(
+    _spelled,
+    st.lists(st.sampled_from(CONTENT_WORDS), min_size=1, max_size=3),
+    st.sampled_from(["snake", "camel", "pascal", "joined"]),
+)
+# What letters, headers, references and documents are made of.
+PIECES = [
+    "Dear Ann,",
+    "Hello",
+    "From: a@b.c",
+    "To: d@e.f",
+    "Subject: x",
+    "DOC-17",
+    "a.pdf",
+    "No. 5",
+]
+PIECES += [
+    "\n",
+    "\n\n",
+    " ",
+    "<p>",
+    "</p>",
+    "text/html",
+    "; charset=utf-8",
+    "https://x/y",
+    "JVBERi0",
+]
+PIECES += ["Ann <a@b.c>", "word " * 30, "契約書", "\r\n", "\t", "x" * 130, "!", "RnJvbTog"]
+contents = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
+content = st.recursive(
+    contents | things,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(content_names, inner, max_size=3),
+    max_leaves=6,
+)
 payloads = st.builds(
-    _buried, clean_payloads, paths, clean_names | secret_names | texts, things | pairs
+    _buried,
+    clean_payloads,
+    paths,
+    clean_names | secret_names | content_names | texts,
+    things | pairs | content,
 )
 
 
@@ -90,6 +132,11 @@ def agree(psql: Psql, payload: Any, allowed: list[str]) -> None:
 @example({"4111 1111 1111 1111": "x"})
 @example({"auth": "Basic dXNlcjpwYXNz", "plan": "basic monthly"})
 @example({"page": "x" * 513, "letter": "word " * 201})
+@example(
+    {"body": [{"text": "Hi", "id": "a b", "other": "a b"}, "Hi"], "name": "body", "value": "Hi"}
+)
+@example({"document": {"data": "x", "base64": "y", "mime": "text/html"}, "file_base64": "z"})
+@example({"subject": "a b", "text": "x", "message": "y", "html": {"deep": {"plain": "z"}}})
 def test_sql_refuses_what_python_refuses_and_nothing_else(psql: Psql, payload: Any) -> None:
     agree(psql, payload, [])
 
@@ -116,25 +163,46 @@ VALUES = [("x", 1), (5, 1), ("", 9), (True, 9), (None, 9), ([], 9), ({"a": 1}, 9
 
 def test_names_mean_the_same_in_every_spelling_and_company(psql: Psql) -> None:
     words = [*SECRETS, *SECRET_WORDS, *BODIES, "secretary", "spin", "order"]
-    names = {
-        _spelled([part for part in parts if part], how)
-        for parts in itertools.product(
-            ("", "user", *FIGURES), words, ("", *BODY_KINDS, *REFERENCES, "value")
-        )
-        for how in SPELLINGS
-    }
+    names = _company(("", "user", *FIGURES), words, ("", *KINDS, *REFERENCES, "value"))
 
     for value, step in VALUES:
         found = psql.execute(
-            "select name, forge_may_tell(name) and forge_is_secret(name, %(value)s::text::jsonb), "
-            "forge_may_tell(name) and forge_is_body(name, %(value)s::text::jsonb) "
+            "select name, forge_may_tell(name) and forge_is_secret(name, %(value)s::text::jsonb) "
             "from unnest(%(names)s::text[]) as name",
-            {"value": json.dumps(value), "names": sorted(names)[::step]},
+            {"value": json.dumps(value), "names": names[::step]},
         ).fetchall()
-        is_content = isinstance(value, str) and value.strip() != ""
-        wrong = [
-            name
-            for name, secret, body in found
-            if secret != is_secret(name, value) or body != (names_a_body(name) and is_content)
-        ]
+        wrong = [name for name, secret in found if secret != is_secret(name, value)]
         assert (value, wrong[:10]) == (value, [])
+
+
+@pytest.mark.parametrize("beside_subject", [False, True])
+@pytest.mark.parametrize("inside", Inside)
+def test_names_of_content_mean_the_same_in_every_place(
+    psql: Psql, inside: Inside, beside_subject: bool
+) -> None:
+    words = [*BODIES, *DOCUMENTS, *MAILS, *FILES, *MARKUPS, *KINDS]
+    names = _company(("", "user", *WHOLES), words, ("", *KINDS, "id", "name", "weight"))
+
+    found = psql.execute(
+        "select name, case when %(inside)s > 0 or forge_may_tell(name) "
+        "then forge_content_place(name, %(inside)s, %(beside)s) else 0 end "
+        "from unnest(%(names)s::text[]) as name",
+        {"inside": int(inside), "beside": beside_subject, "names": names},
+    ).fetchall()
+
+    wrong = [
+        (name, place, meant)
+        for name, place in found
+        if place != (meant := place_of(name, inside, beside_subject)).level + 10 * meant.inside
+    ]
+    assert wrong[:10] == []
+
+
+def _company(before: Sequence[str], words: Sequence[str], after: Sequence[str]) -> list[str]:
+    return sorted(
+        {
+            _spelled([part for part in parts if part], how)
+            for parts in itertools.product(before, words, after)
+            for how in SPELLINGS
+        }
+    )

@@ -3,7 +3,19 @@
 import re
 
 from forge.core.rules import CATEGORIES, RECOMMENDED_SIZE, REFERENCES
-from forge.core.sensitive_names import BODIES, BODY_KINDS, SECRET_WORDS, SECRETS
+from forge.core.sensitive_content import (
+    BESIDE_SUBJECT,
+    BODIES,
+    DOCUMENTS,
+    FILES,
+    KINDS,
+    LONGEST_MESSAGE,
+    LONGEST_REFERENCE,
+    MAILS,
+    MARKUPS,
+    WHOLES,
+)
+from forge.core.sensitive_names import SECRET_WORDS, SECRETS
 from forge.core.sensitive_shapes import LONGEST_BASE64, LONGEST_TEXT
 from tests.surface.test_reference import REFERENCE, table
 
@@ -26,11 +38,24 @@ def test_the_references_of_each_category_stand_there() -> None:
 
 
 def test_the_names_of_sensitive_content_stand_there() -> None:
-    anywhere, word, body, *_ = (row[1] for row in table("payload-rules.md", "found by"))
+    anywhere, word, *_ = (row[1] for row in table("payload-rules.md", "found by"))
 
     assert _names(anywhere) == list(SECRETS)
     assert _names(word) == list(SECRET_WORDS)
-    assert _names(body) == [*BODIES, *BODY_KINDS]
+
+
+def test_the_names_of_content_stand_there() -> None:
+    rows = [_names(row[1]) for row in table("payload-rules.md", "a name")]
+
+    assert rows == [
+        list(BODIES),
+        [*DOCUMENTS, *MAILS, *FILES],
+        list(BESIDE_SUBJECT),
+        [*DOCUMENTS, *MARKUPS],
+        [*WHOLES, "text", *MAILS],
+        [*MAILS, "text"],
+        list(KINDS),
+    ]
 
 
 def test_the_limits_stand_there() -> None:
@@ -38,4 +63,7 @@ def test_the_limits_stand_there() -> None:
 
     assert f"more than {LONGEST_BASE64} characters of base64" in document
     assert f"more than {LONGEST_TEXT:,} characters" in document
+    page = (REFERENCE / "payload-rules.md").read_text()
+    assert f"more than {LONGEST_REFERENCE} characters" in page
+    assert f"more than {LONGEST_MESSAGE} characters" in page
     assert RECOMMENDED_SIZE == 10 * 1024

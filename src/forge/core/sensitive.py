@@ -6,8 +6,8 @@ from typing import Any
 
 from forge.core.errors import Fault, InvalidValue
 from forge.core.path import Path, step_text
+from forge.core.sensitive_content import NOWHERE, Place, is_content, place_of
 from forge.core.sensitive_names import (
-    names_a_body,
     names_a_figure,
     names_a_reference,
     names_a_secret,
@@ -26,7 +26,7 @@ def sensitive_faults(payload: Any, allowed: Sequence[str] = ()) -> list[Fault]:
     '$.user.apiKey'
     """
     faults: list[Fault] = []
-    for path, what in _found(payload, (), Allowed(allowed)):
+    for path, what in _found(payload, (), Allowed(allowed), NOWHERE):
         advice = "store it elsewhere and pass a reference"
         faults.append(Fault(path_text(path), f"{what}; {advice}, or allow it with allow_sensitive"))
         if len(faults) == MOST_TOLD:
@@ -86,15 +86,18 @@ class Allowed:
         return text in self.paths or _INDEX.sub("[*]", text) in self.paths
 
 
-def _found(value: Any, path: Path, allowed: Allowed) -> Iterator[tuple[Path, str]]:
+def _found(value: Any, path: Path, allowed: Allowed, place: Place) -> Iterator[tuple[Path, str]]:
     if isinstance(value, dict):
         for key in value:
-            yield from _entry(value, key, (*path, key), allowed)
+            yield from _entry(value, key, (*path, key), allowed, place)
     elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            here = (*path, place)
+        for index, inner in enumerate(value):
+            here = (*path, index)
             if not allowed.covers(here):
-                yield from _found(inner, here, allowed)
+                yield from _found(inner, here, allowed, place)
+    elif isinstance(value, str) and is_content(value, place.level):
+        is_named = isinstance(path[-1], str)
+        yield path, f"{'has the name' if is_named else 'is part'} of an embedded body or document"
     elif what := _looks_like(value, path):
         yield path, f"looks like {what}"
 
@@ -108,23 +111,19 @@ def _looks_like(value: Any, path: Path) -> str | None:
 
 
 def _entry(
-    entry: dict[str, Any], key: str, path: Path, allowed: Allowed
+    entry: dict[str, Any], key: str, path: Path, allowed: Allowed, place: Place
 ) -> Iterator[tuple[Path, str]]:
     if allowed.covers(path):
         return
     value = entry[key]
     if what := shape_of(key):
         yield path, f"has a name that looks like {what}"
-    if is_secret(meant_name(entry, key), value):
+    name = meant_name(entry, key)
+    if is_secret(name, value):
         yield path, "has the name of a secret"
-    elif names_a_body(key) and _is_content(value):
-        yield path, "has the name of an embedded body or document"
     else:
-        yield from _found(value, path, allowed)
-
-
-def _is_content(value: Any) -> bool:
-    return isinstance(value, str) and value.strip() != ""
+        here = place_of(name, place.inside, "subject" in entry or "Subject" in entry)
+        yield from _found(value, path, allowed, here)
 
 
 def _step(step: str | int) -> str:

@@ -1,4 +1,4 @@
-"""Names that say that what lies under them is secret, or is content that does not belong in a job.
+"""Names that say that what lies under them is secret.
 
 The lists are the documented ones: docs/reference/payload-rules.md is compared with them.
 """
@@ -48,9 +48,6 @@ SECRET_WORDS = (
 )
 # As a word of the name: hidden when shown if the value looks secret too, and never refused.
 HIDDEN_WORDS = ("pass", "auth", "sig", "accountkey")
-# As the last word, or joined with what kind of body it is: email_body, bodyHtml, file_content.
-BODIES = ("body", "content", "contents")
-BODY_KINDS = ("html", "text", "plain", "raw", "mime", "base64", "bytes")
 # A last word that makes the name one of a reference or of a figure: token_id, secret_name.
 REFERENCES = (
     "id",
@@ -95,11 +92,6 @@ def names_a_secret(name: str) -> bool:
     return _meaning(name[:LONGEST]).is_secret
 
 
-def names_a_body(name: str) -> bool:
-    """Whether a text under this name is the content of something, not a reference to it."""
-    return _meaning(name[:LONGEST]).is_body
-
-
 def hints_at_a_secret(name: str) -> bool:
     """Whether a value under this name is hidden when it looks like a secret."""
     return _meaning(name[:LONGEST]).is_hint
@@ -107,24 +99,23 @@ def hints_at_a_secret(name: str) -> bool:
 
 def names_a_reference(name: str) -> bool:
     """Whether a number under this name is an id, not what it may look like."""
-    words = _words(name[:LONGEST])
+    words = words_of(name[:LONGEST])
     return bool(words) and words[-1] in _REFERENCES
 
 
 def names_a_figure(name: str) -> bool:
     """Whether a number under this name counts or limits something."""
-    words = _words(name[:LONGEST])
+    words = words_of(name[:LONGEST])
     return bool(words) and (words[0] in FIGURES or words[-1] == "tokens")
 
 
 def squashed(name: str) -> str:
     """Return a name without case, accents of width and signs between its words."""
-    return "".join(_words(name[:LONGEST]))
+    return "".join(words_of(name[:LONGEST]))
 
 
 class _Meaning(NamedTuple):
     is_secret: bool
-    is_body: bool
     is_hint: bool
 
 
@@ -133,8 +124,8 @@ def _meaning(name: str) -> _Meaning:
     # Most names hold none of these words in any spelling, and splitting them costs far more.
     if name.isascii() and not _TELLING.search(name.translate(_SIGNS).lower()):
         return _ORDINARY
-    words = _words(name)
-    return _Meaning(_is_secret(words), _is_body(words), _is_hint(words))
+    words = words_of(name)
+    return _Meaning(_is_secret(words), _is_hint(words))
 
 
 def _is_secret(words: list[str]) -> bool:
@@ -152,25 +143,19 @@ def _is_hint(words: list[str]) -> bool:
     return not _HIDDEN_WORDS.isdisjoint(words) or "".join(words).endswith("accountkey")
 
 
-def _is_body(words: list[str]) -> bool:
-    if words and words[-1] in BODIES:
-        return True
-    return len(words) > 1 and words[-1] in BODY_KINDS and words[-2] in BODIES
-
-
-def _words(name: str) -> list[str]:
+def words_of(name: str) -> list[str]:
     """Split a name where its words begin: at signs, at humps, at digits."""
     if not name.isascii():
         name = _INVISIBLE.sub("", unicodedata.normalize("NFKC", name))
     return [word.lower() for word in _WORD.findall(name)]
 
 
-_ORDINARY = _Meaning(is_secret=False, is_body=False, is_hint=False)
+_ORDINARY = _Meaning(is_secret=False, is_hint=False)
 _REFERENCES = frozenset(REFERENCES)
 _SECRET_WORDS = frozenset(SECRET_WORDS)
 _HIDDEN_WORDS = frozenset(HIDDEN_WORDS)
 _SECRETS = re.compile("|".join(SECRETS))
-_TELLING = re.compile("|".join((*SECRETS, *SECRET_WORDS, *HIDDEN_WORDS, *BODIES)))
+_TELLING = re.compile("|".join((*SECRETS, *SECRET_WORDS, *HIDDEN_WORDS)))
 _SIGNS = {code: None for code in range(128) if not chr(code).isalnum()}
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")

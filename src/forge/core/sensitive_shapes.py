@@ -61,11 +61,19 @@ def _document_shape_of(text: str) -> str | None:
     for pattern, what in _DOCUMENTS:
         if pattern.search(text):
             return what
+    if "\n" in text and _has_mail_headers(text):
+        return "an embedded mail"
     if len(text) > LONGEST_BASE64 and _BASE64.fullmatch(text) and not text.isalpha():
         return "an embedded file in base64"
     if len(whole) > LONGEST_TEXT:
         return f"an embedded text of more than {LONGEST_TEXT:,} characters"
     return None
+
+
+def _has_mail_headers(text: str) -> bool:
+    """Whether there are two kinds of headers in it: who sent it, to whom, about what and when."""
+    found = [pattern.search(text) is not None for pattern in (_SENDER, _RECIPIENT, _TOPIC)]
+    return sum(found) > 1
 
 
 def _is_credential(scheme: str, value: str) -> bool:
@@ -107,13 +115,38 @@ _SECRETS = (
 _DOCUMENTS = (
     (re.compile(r"(?i)^\s*data:[\w.+/-]*;base64,"), "an embedded file"),
     (
-        re.compile(r"(?i)<!doctype html|<html[\s>]|<body[\s>]|^%PDF-|^\{\\rtf"),
+        re.compile(
+            r"(?i)<!doctype html|<html[\s>]|<body[\s>]|^%PDF-|^\{\\rtf|^[ \t\r\n]*<\?xml"
+            r"|^[ \t\r\n]*<(p|div|table|center|blockquote|span|ul|ol|h[1-6])[ \t\r\n>]"
+            r"|</(p|div|table|td|tr|ul|ol|li|blockquote|span|h[1-6])>"
+        ),
         "an embedded document",
     ),
-    (re.compile(r"(?im)^mime-version:\s*\d|^content-transfer-encoding:"), "an embedded mail"),
+    (
+        re.compile(
+            r"(?im)^mime-version:\s*\d|^content-transfer-encoding:"
+            r"|\A[ \t\r\n]*(dear|hi|hello)[ \t][^\r\n,]{1,60},[ \t]*\r?\n"
+        ),
+        "an embedded mail",
+    ),
+    # PDF, ZIP and Office files, RTF, and the headers that mails begin with
+    (
+        re.compile(
+            r"^(JVBERi0|UEsDB[AB]|0M8R4KGx|e1xydG|RnJvbTog|UmVjZWl2ZWQ6|TUlNRS1WZXJz"
+            r"|UmV0dXJuLVBhdGg6|U3ViamVjdDog)[A-Za-z0-9+/=_\r\n-]{8,}$"
+        ),
+        "an embedded file in base64",
+    ),
 )
+_SENDER = re.compile(
+    r"(?im)^(from|sender|reply-to|return-path|received|delivered-to|message-id):[ \t]*[^ \t\r\n]"
+)
+_RECIPIENT = re.compile(r"(?im)^(to|cc|bcc):[^\r\n]*@")
+_TOPIC = re.compile(r"(?im)^(subject|date):[ \t]*[^ \t\r\n]")
 # What each of them cannot do without.
-_MAY_BE_DOCUMENT = re.compile(r"(?i)[<%{]|data:|-version:|-encoding:")
+_MAY_BE_DOCUMENT = re.compile(
+    r"(?i)[<%{\n]|data:|-version:|-encoding:|^(JVBE|UEsD|0M8R|e1xy|RnJv|UmVj|TUlN|UmV0|U3Vi)"
+)
 _HEADER = re.compile(r"(?i)\b(bearer|basic)\s+([\w+/.~-]{6,})=*")
 _BASE64 = re.compile(r"[\w+/=-]+(?:\r?\n[\w+/=-]+)*\s*")
 _DIGITS = re.compile(r"(?:\d\D?){12}\d")

@@ -195,30 +195,37 @@ declare
         select array_to_string(forge_words(entry), '') from unnest(allowed) as entry where not starts_with(entry, '$'));
     found record;
 begin
-    with recursive parts (path, any_path, name, name_shape, alias, value) as (
-        select '$', '$', null::text, null::text, null::text, payload
+    with recursive parts (path, any_path, name, name_shape, alias, value, place) as (
+        select '$', '$', null::text, null::text, null::text, payload, 0
         union all
         select parts.path || step.path, parts.any_path || step.any_path, step.name, step.name_shape, step.alias,
-               step.value
+               step.value, step.place
         from parts
              cross join lateral (
                 select shown as path, shown as any_path, key as name, name_shape,
                        -- {"name": "Authorization", "value": "…"}: headers and forms as lists of pairs
                        case when key = 'value' and jsonb_typeof(named) = 'string' then named #>> '{}' end as alias,
-                       held as value
+                       held as value, place
                 from jsonb_each(case jsonb_typeof(parts.value) when 'object' then parts.value end)
                          as entry (key, held)
                      cross join coalesce(parts.value -> 'name', parts.value -> 'key', parts.value -> 'header') as named
                      cross join forge_looks_like(key) as name_shape
+                     cross join lateral (
+                        select case when key = 'value' and jsonb_typeof(named) = 'string' then named #>> '{}'
+                                    else key end as meant) as said
+                     cross join lateral (
+                        select case when parts.place >= 10 or forge_may_tell(meant)
+                                    then forge_content_place(meant, parts.place / 10, parts.value ?| '{subject,Subject}')
+                                    else 0 end as place) as standing
                      cross join lateral (
                         select case
                             when name_shape is not null then '["…"]'
                             when length(key) <= 60 and key ~ '^[A-Za-z_][A-Za-z0-9_]*$' then '.' || key
                             else format('[%s]', to_json(left(key, 60))) end as shown) as told
                 union all
-                select format('[%s]', place - 1), '[*]', null, null, null, item
+                select format('[%s]', index - 1), '[*]', null, null, null, item, parts.place
                 from jsonb_array_elements(case jsonb_typeof(parts.value) when 'array' then parts.value end)
-                         with ordinality as items (item, place)
+                         with ordinality as items (item, index)
                 where jsonb_typeof(item) in ('string', 'array', 'object') or length(item #>> '{}') >= 13
              ) as step
         where (parts.path || step.path <> all (allowed) and parts.any_path || step.any_path <> all (allowed)
@@ -230,10 +237,11 @@ begin
          cross join lateral (
             select coalesce(
                 'has a name that looks like ' || name_shape,
-                case when forge_may_tell(coalesce(alias, name)) then case
-                    when forge_is_secret(coalesce(alias, name), value) then 'has the name of a secret'
-                    when forge_is_body(name, value) then 'has the name of an embedded body or document' end
-                end,
+                case when forge_may_tell(coalesce(alias, name)) and forge_is_secret(coalesce(alias, name), value)
+                     then 'has the name of a secret' end,
+                case when place % 10 > 0 and jsonb_typeof(value) = 'string' and forge_is_content(value #>> '{}', place % 10)
+                     then case when name is null then 'is part' else 'has the name' end
+                          || ' of an embedded body or document' end,
                 case when jsonb_typeof(value) = 'string' then 'looks like ' || forge_looks_like(value #>> '{}')
                      when jsonb_typeof(value) = 'number' and length(value #>> '{}') >= 13 and forge_is_card(value #>> '{}')
                           and forge_is_reference(name) is not true then 'looks like a card number' end) as what) as told
@@ -246,6 +254,40 @@ begin
     end if;
 end
 $_$;
+
+CREATE FUNCTION public.forge_content_place(name text, inside integer, beside_subject boolean) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+declare
+    words text[] := forge_words(name);
+    last text := words[cardinality(words)];
+    before text := words[cardinality(words) - 1];
+    bodies constant text[] := '{body,content,contents}';
+    documents constant text[] := '{document,documents,attachment,attachments,letter,letters,transcript,transcripts}';
+    mails constant text[] := '{email,emails,mail,mails,message,messages}';
+    is_kind boolean;
+    own integer;
+begin
+    if last = '64' and before = 'base' then
+        last := 'base64';
+        before := words[cardinality(words) - 2];
+    elsif last is null or forge_refers(last) then
+        return 0;
+    end if;
+    is_kind := last in ('html', 'text', 'plain', 'raw', 'base64', 'bytes', 'markdown', 'data');
+    own := case
+        when beside_subject and cardinality(words) = 1
+             and last in ('text', 'html', 'plain', 'markdown', 'message', 'raw') then 3
+        when last = any (bodies) or is_kind and before = any (bodies) then 4
+        when is_kind and before = any (documents || mails || '{file,files,doc,docs}') then 3
+        when before in ('full', 'plain', 'raw', 'mime', 'html') and (last = 'text' or last = any (mails))
+             or last = any (documents) or last in ('html', 'markdown') or last = 'mime' and before = any (bodies) then 2
+        when last = 'text' or last = any (mails) then 1
+        else 0 end;
+    return greatest(own, case when inside > 0 and is_kind then 3 when inside = 2 then 2 else 0 end)
+           + 10 * case when own = 4 or inside = 2 then 2 when own > 0 then 1 else inside end;
+end
+$$;
 
 CREATE FUNCTION public.forge_count_dead_letters() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -437,20 +479,6 @@ begin
 end
 $$;
 
-CREATE FUNCTION public.forge_is_body(name text, value jsonb) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
-    AS $$
-declare
-    words constant text[] := forge_words(name);
-    bodies constant text[] := '{body,content,contents}';
-begin
-    return jsonb_typeof(value) = 'string' and value #>> '{}' ~ '\S'
-        and (words[cardinality(words)] = any (bodies)
-             or words[cardinality(words)] in ('html', 'text', 'plain', 'raw', 'mime', 'base64', 'bytes')
-                and words[cardinality(words) - 1] = any (bodies));
-end
-$$;
-
 CREATE FUNCTION public.forge_is_bound() RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -459,6 +487,27 @@ CREATE FUNCTION public.forge_is_bound() RETURNS boolean
 CREATE FUNCTION public.forge_is_card(digits text) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN CASE WHEN (digits ~ '^(4(\d{12}|\d{15}|\d{18})|(5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}|3(0[0-5]|[68]\d)\d{11}|(6011|65\d\d|64[4-9]\d)\d{12,15}|35(2[89]|[3-8]\d)\d{12,15}|62\d{14,17})$'::text) THEN (SELECT ((sum(((((sign.digit)::integer * (2 - (sign.place % (2)::bigint))) / 10) + (((sign.digit)::integer * (2 - (sign.place % (2)::bigint))) % (10)::bigint))) % (10)::numeric) = (0)::numeric) FROM regexp_split_to_table(reverse(forge_is_card.digits), ''::text) WITH ORDINALITY sign(digit, place)) ELSE false END;
+
+CREATE FUNCTION public.forge_is_content(value text, level integer) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    AS $_$
+declare
+    said constant text := btrim(left(value, 1000), E' \t\r\n');
+begin
+    if level = 0 or said = '' then
+        return false;
+    elsif level = 4 then
+        return true;
+    elsif level = 1 then
+        return said ~* '^(dear|hi|hello|hey|good (morning|day|afternoon|evening))[ \t][^\r\n,.!?;:]{1,40}[,!][ \t\r\n]|\n[ \t\r]*\n'
+            or length(said) > 500 and said ~ '[ \t\r\n]';
+    elsif level = 2 and length(said) <= 120 and said !~ '[ \t\r\n]|<[A-Za-z!/?]|[^\u0001-\u007f]{12}' then
+        return false;
+    end if;
+    -- a URL, a media type, the name of a file, an address, a label with a number
+    return said !~* '^([a-z][a-z0-9+.-]*://[^ \t\r\n<>]+|[a-z]+/[a-z0-9.+-]+(; ?[a-z]+=[^ \t\r\n]+)?|[^\r\n<>]+\.(pdf|docx?|xlsx?|pptx?|txt|csv|html?|md|rtf|od[tsp]|png|jpe?g|gif|tiff?|zip|eml|msg|xml|json)|[^\r\n<>@]*<[^ \t\r\n<>@]+@[^ \t\r\n<>@]+>|[a-z]+[ #.-]{1,3}(no\.? ?)?[0-9][a-z0-9./-]*)$';
+end
+$_$;
 
 CREATE FUNCTION public.forge_is_operator() RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -529,7 +578,7 @@ declare
 begin
     -- Most texts hold nothing that any shape needs: one regular expression in place of a dozen.
     if length(value) < 6 or length(value) <= 512
-       and value !~* 'eyJ|-----BEGIN|AKIA|ASIA|gh[pousr]_|github_pat_|xox|sk_|AIza|glpat-|://|(passw(or)?d|passphrase|key|secret|token)["''\\]*\s*[:=]|bearer|basic|\d-\d\d-\d|(\d\D?){12}\d|data:|[<%{]|-version:|-encoding:'
+       and value !~* 'eyJ|-----BEGIN|AKIA|ASIA|gh[pousr]_|github_pat_|xox|sk_|AIza|glpat-|://|(passw(or)?d|passphrase|key|secret|token)["''\\]*\s*[:=]|bearer|basic|\d-\d\d-\d|(\d\D?){12}\d|data:|[<%{\n]|-version:|-encoding:|^(JVBE|UEsD|0M8R|e1xy|RnJv|UmVj|TUlN|UmV0|U3Vi)'
     then
         return null;
     end if;
@@ -555,8 +604,17 @@ begin
                         where forge_is_card(regexp_replace(run[1], '\D', '', 'g')))
             then 'a card number'
         when head ~* '^\s*data:[\w.+/-]*;base64,' then 'an embedded file'
-        when head ~* '<!doctype html|<html[\s>]|<body[\s>]|^%PDF-|^\{\\rtf' then 'an embedded document'
-        when head ~* '(?w)^mime-version:\s*\d|^content-transfer-encoding:' then 'an embedded mail'
+        when head ~* '<!doctype html|<html[\s>]|<body[\s>]|^%PDF-|^\{\\rtf|^[ \t\r\n]*<\?xml|^[ \t\r\n]*<(p|div|table|center|blockquote|span|ul|ol|h[1-6])[ \t\r\n>]|</(p|div|table|td|tr|ul|ol|li|blockquote|span|h[1-6])>'
+            then 'an embedded document'
+        when head ~* '(?w)^mime-version:\s*\d|^content-transfer-encoding:|\A[ \t\r\n]*(dear|hi|hello)[ \t][^\r\n,]{1,60},[ \t]*\r?\n'
+            then 'an embedded mail'
+        when head ~ '^(JVBERi0|UEsDB[AB]|0M8R4KGx|e1xydG|RnJvbTog|UmVjZWl2ZWQ6|TUlNRS1WZXJz|UmV0dXJuLVBhdGg6|U3ViamVjdDog)[A-Za-z0-9+/=_\r\n-]{8,}$'
+            then 'an embedded file in base64'
+        when position(E'\n' in head) > 0
+            -- two kinds of headers: who sent it, to whom, about what and when
+            and (head ~* '(?w)^(from|sender|reply-to|return-path|received|delivered-to|message-id):[ \t]*[^ \t\r\n]')::integer
+              + (head ~* '(?w)^(to|cc|bcc):[^\r\n]*@')::integer
+              + (head ~* '(?w)^(subject|date):[ \t]*[^ \t\r\n]')::integer > 1 then 'an embedded mail'
         when length(head) > 512 and head ~ '^[\w+/=-]+(\r?\n[\w+/=-]+)*\s*$' and head ~ '[^[:alpha:]]'
             then 'an embedded file in base64'
         when length(value) > 1000 then 'an embedded text of more than 1,000 characters'
@@ -616,7 +674,7 @@ $$;
 
 CREATE FUNCTION public.forge_may_tell(name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ((octet_length(name) <> length(name)) OR (regexp_replace(lower("left"(name, 200)), '[^a-z0-9]'::text, ''::text, 'g'::text) ~ 'passw|passphrase|passcode|secret|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|cookie|token|pwd|jwt|bearer|ssn|cvv|cvc|pin|otp|iban|body|content'::text));
+    RETURN ((octet_length(name) <> length(name)) OR (regexp_replace(lower("left"(name, 200)), '[^a-z0-9]'::text, ''::text, 'g'::text) ~ 'passw|passphrase|passcode|secret|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|cookie|token|pwd|jwt|bearer|ssn|cvv|cvc|pin|otp|iban|body|content|doc|attachment|letter|transcript|html|markdown|mail|message|text|file|plain|raw'::text));
 
 CREATE FUNCTION public.forge_name_cause() RETURNS trigger
     LANGUAGE plpgsql
@@ -1161,6 +1219,8 @@ REVOKE ALL ON FUNCTION public.forge_check_references(kind public.forge_job_types
 
 REVOKE ALL ON FUNCTION public.forge_check_sensitive(payload jsonb, allowed text[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.forge_content_place(name text, inside integer, beside_subject boolean) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.forge_count_dead_letters() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_current_tenant() FROM PUBLIC;
@@ -1175,11 +1235,11 @@ REVOKE ALL ON FUNCTION public.forge_hold_key() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_idempotency_key(job_type text, idempotent text, input jsonb) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION public.forge_is_body(name text, value jsonb) FROM PUBLIC;
-
 REVOKE ALL ON FUNCTION public.forge_is_bound() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_is_card(digits text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_is_content(value text, level integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_is_operator() FROM PUBLIC;
 

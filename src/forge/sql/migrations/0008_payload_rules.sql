@@ -49,7 +49,7 @@ declare
 begin
     -- Most texts hold nothing that any shape needs: one regular expression in place of a dozen.
     if length(value) < 6 or length(value) <= 512
-       and value !~* 'eyJ|-----BEGIN|AKIA|ASIA|gh[pousr]_|github_pat_|xox|sk_|AIza|glpat-|://|(passw(or)?d|passphrase|key|secret|token)["''\\]*\s*[:=]|bearer|basic|\d-\d\d-\d|(\d\D?){12}\d|data:|[<%{]|-version:|-encoding:'
+       and value !~* 'eyJ|-----BEGIN|AKIA|ASIA|gh[pousr]_|github_pat_|xox|sk_|AIza|glpat-|://|(passw(or)?d|passphrase|key|secret|token)["''\\]*\s*[:=]|bearer|basic|\d-\d\d-\d|(\d\D?){12}\d|data:|[<%{\n]|-version:|-encoding:|^(JVBE|UEsD|0M8R|e1xy|RnJv|UmVj|TUlN|UmV0|U3Vi)'
     then
         return null;
     end if;
@@ -75,8 +75,17 @@ begin
                         where forge_is_card(regexp_replace(run[1], '\D', '', 'g')))
             then 'a card number'
         when head ~* '^\s*data:[\w.+/-]*;base64,' then 'an embedded file'
-        when head ~* '<!doctype html|<html[\s>]|<body[\s>]|^%PDF-|^\{\\rtf' then 'an embedded document'
-        when head ~* '(?w)^mime-version:\s*\d|^content-transfer-encoding:' then 'an embedded mail'
+        when head ~* '<!doctype html|<html[\s>]|<body[\s>]|^%PDF-|^\{\\rtf|^[ \t\r\n]*<\?xml|^[ \t\r\n]*<(p|div|table|center|blockquote|span|ul|ol|h[1-6])[ \t\r\n>]|</(p|div|table|td|tr|ul|ol|li|blockquote|span|h[1-6])>'
+            then 'an embedded document'
+        when head ~* '(?w)^mime-version:\s*\d|^content-transfer-encoding:|\A[ \t\r\n]*(dear|hi|hello)[ \t][^\r\n,]{1,60},[ \t]*\r?\n'
+            then 'an embedded mail'
+        when head ~ '^(JVBERi0|UEsDB[AB]|0M8R4KGx|e1xydG|RnJvbTog|UmVjZWl2ZWQ6|TUlNRS1WZXJz|UmV0dXJuLVBhdGg6|U3ViamVjdDog)[A-Za-z0-9+/=_\r\n-]{8,}$'
+            then 'an embedded file in base64'
+        when position(E'\n' in head) > 0
+            -- two kinds of headers: who sent it, to whom, about what and when
+            and (head ~* '(?w)^(from|sender|reply-to|return-path|received|delivered-to|message-id):[ \t]*[^ \t\r\n]')::integer
+              + (head ~* '(?w)^(to|cc|bcc):[^\r\n]*@')::integer
+              + (head ~* '(?w)^(subject|date):[ \t]*[^ \t\r\n]')::integer > 1 then 'an embedded mail'
         when length(head) > 512 and head ~ '^[\w+/=-]+(\r?\n[\w+/=-]+)*\s*$' and head ~ '[^[:alpha:]]'
             then 'an embedded file in base64'
         when length(value) > 1000 then 'an embedded text of more than 1,000 characters'
@@ -101,7 +110,7 @@ create function forge_may_tell(name text) returns boolean
     language sql immutable parallel safe
     return octet_length(name) <> length(name)
         or regexp_replace(lower(left(name, 200)), '[^a-z0-9]', '', 'g')
-           ~ 'passw|passphrase|passcode|secret|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|cookie|token|pwd|jwt|bearer|ssn|cvv|cvc|pin|otp|iban|body|content';
+           ~ 'passw|passphrase|passcode|secret|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|cookie|token|pwd|jwt|bearer|ssn|cvv|cvc|pin|otp|iban|body|content|doc|attachment|letter|transcript|html|markdown|mail|message|text|file|plain|raw';
 
 -- Whether what lies under this name is secret: it is named so, and is not empty or a figure.
 create function forge_is_secret(name text, value jsonb) returns boolean
@@ -120,17 +129,60 @@ begin
 end
 $$;
 
--- Whether a text under this name is the content of something, not a reference to it.
-create function forge_is_body(name text, value jsonb) returns boolean
+-- What a name means where it stands, as level + 10 * inside. The level says what makes a text under
+-- it content: 1 a letter, 2 prose, 3 a text that is no reference, 4 any text. Inside says what the
+-- names above (the argument) and this one (the result) say of the names within: 1 a document, 2 a body.
+create function forge_content_place(name text, inside integer, beside_subject boolean) returns integer
     language plpgsql immutable strict parallel safe as $$
 declare
-    words constant text[] := forge_words(name);
+    words text[] := forge_words(name);
+    last text := words[cardinality(words)];
+    before text := words[cardinality(words) - 1];
     bodies constant text[] := '{body,content,contents}';
+    documents constant text[] := '{document,documents,attachment,attachments,letter,letters,transcript,transcripts}';
+    mails constant text[] := '{email,emails,mail,mails,message,messages}';
+    is_kind boolean;
+    own integer;
 begin
-    return jsonb_typeof(value) = 'string' and value #>> '{}' ~ '\S'
-        and (words[cardinality(words)] = any (bodies)
-             or words[cardinality(words)] in ('html', 'text', 'plain', 'raw', 'mime', 'base64', 'bytes')
-                and words[cardinality(words) - 1] = any (bodies));
+    if last = '64' and before = 'base' then
+        last := 'base64';
+        before := words[cardinality(words) - 2];
+    elsif last is null or forge_refers(last) then
+        return 0;
+    end if;
+    is_kind := last in ('html', 'text', 'plain', 'raw', 'base64', 'bytes', 'markdown', 'data');
+    own := case
+        when beside_subject and cardinality(words) = 1
+             and last in ('text', 'html', 'plain', 'markdown', 'message', 'raw') then 3
+        when last = any (bodies) or is_kind and before = any (bodies) then 4
+        when is_kind and before = any (documents || mails || '{file,files,doc,docs}') then 3
+        when before in ('full', 'plain', 'raw', 'mime', 'html') and (last = 'text' or last = any (mails))
+             or last = any (documents) or last in ('html', 'markdown') or last = 'mime' and before = any (bodies) then 2
+        when last = 'text' or last = any (mails) then 1
+        else 0 end;
+    return greatest(own, case when inside > 0 and is_kind then 3 when inside = 2 then 2 else 0 end)
+           + 10 * case when own = 4 or inside = 2 then 2 when own > 0 then 1 else inside end;
+end
+$$;
+
+-- Whether a text under a name of this level is content, not a reference to it.
+create function forge_is_content(value text, level integer) returns boolean
+    language plpgsql immutable strict parallel safe as $$
+declare
+    said constant text := btrim(left(value, 1000), E' \t\r\n');
+begin
+    if level = 0 or said = '' then
+        return false;
+    elsif level = 4 then
+        return true;
+    elsif level = 1 then
+        return said ~* '^(dear|hi|hello|hey|good (morning|day|afternoon|evening))[ \t][^\r\n,.!?;:]{1,40}[,!][ \t\r\n]|\n[ \t\r]*\n'
+            or length(said) > 500 and said ~ '[ \t\r\n]';
+    elsif level = 2 and length(said) <= 120 and said !~ '[ \t\r\n]|<[A-Za-z!/?]|[^\u0001-\u007f]{12}' then
+        return false;
+    end if;
+    -- a URL, a media type, the name of a file, an address, a label with a number
+    return said !~* '^([a-z][a-z0-9+.-]*://[^ \t\r\n<>]+|[a-z]+/[a-z0-9.+-]+(; ?[a-z]+=[^ \t\r\n]+)?|[^\r\n<>]+\.(pdf|docx?|xlsx?|pptx?|txt|csv|html?|md|rtf|od[tsp]|png|jpe?g|gif|tiff?|zip|eml|msg|xml|json)|[^\r\n<>@]*<[^ \t\r\n<>@]+@[^ \t\r\n<>@]+>|[a-z]+[ #.-]{1,3}(no\.? ?)?[0-9][a-z0-9./-]*)$';
 end
 $$;
 
@@ -143,30 +195,37 @@ declare
         select array_to_string(forge_words(entry), '') from unnest(allowed) as entry where not starts_with(entry, '$'));
     found record;
 begin
-    with recursive parts (path, any_path, name, name_shape, alias, value) as (
-        select '$', '$', null::text, null::text, null::text, payload
+    with recursive parts (path, any_path, name, name_shape, alias, value, place) as (
+        select '$', '$', null::text, null::text, null::text, payload, 0
         union all
         select parts.path || step.path, parts.any_path || step.any_path, step.name, step.name_shape, step.alias,
-               step.value
+               step.value, step.place
         from parts
              cross join lateral (
                 select shown as path, shown as any_path, key as name, name_shape,
                        -- {"name": "Authorization", "value": "…"}: headers and forms as lists of pairs
                        case when key = 'value' and jsonb_typeof(named) = 'string' then named #>> '{}' end as alias,
-                       held as value
+                       held as value, place
                 from jsonb_each(case jsonb_typeof(parts.value) when 'object' then parts.value end)
                          as entry (key, held)
                      cross join coalesce(parts.value -> 'name', parts.value -> 'key', parts.value -> 'header') as named
                      cross join forge_looks_like(key) as name_shape
+                     cross join lateral (
+                        select case when key = 'value' and jsonb_typeof(named) = 'string' then named #>> '{}'
+                                    else key end as meant) as said
+                     cross join lateral (
+                        select case when parts.place >= 10 or forge_may_tell(meant)
+                                    then forge_content_place(meant, parts.place / 10, parts.value ?| '{subject,Subject}')
+                                    else 0 end as place) as standing
                      cross join lateral (
                         select case
                             when name_shape is not null then '["…"]'
                             when length(key) <= 60 and key ~ '^[A-Za-z_][A-Za-z0-9_]*$' then '.' || key
                             else format('[%s]', to_json(left(key, 60))) end as shown) as told
                 union all
-                select format('[%s]', place - 1), '[*]', null, null, null, item
+                select format('[%s]', index - 1), '[*]', null, null, null, item, parts.place
                 from jsonb_array_elements(case jsonb_typeof(parts.value) when 'array' then parts.value end)
-                         with ordinality as items (item, place)
+                         with ordinality as items (item, index)
                 where jsonb_typeof(item) in ('string', 'array', 'object') or length(item #>> '{}') >= 13
              ) as step
         where (parts.path || step.path <> all (allowed) and parts.any_path || step.any_path <> all (allowed)
@@ -178,10 +237,11 @@ begin
          cross join lateral (
             select coalesce(
                 'has a name that looks like ' || name_shape,
-                case when forge_may_tell(coalesce(alias, name)) then case
-                    when forge_is_secret(coalesce(alias, name), value) then 'has the name of a secret'
-                    when forge_is_body(name, value) then 'has the name of an embedded body or document' end
-                end,
+                case when forge_may_tell(coalesce(alias, name)) and forge_is_secret(coalesce(alias, name), value)
+                     then 'has the name of a secret' end,
+                case when place % 10 > 0 and jsonb_typeof(value) = 'string' and forge_is_content(value #>> '{}', place % 10)
+                     then case when name is null then 'is part' else 'has the name' end
+                          || ' of an embedded body or document' end,
                 case when jsonb_typeof(value) = 'string' then 'looks like ' || forge_looks_like(value #>> '{}')
                      when jsonb_typeof(value) = 'number' and length(value #>> '{}') >= 13 and forge_is_card(value #>> '{}')
                           and forge_is_reference(name) is not true then 'looks like a card number' end) as what) as told
