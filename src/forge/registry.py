@@ -19,6 +19,7 @@ from forge.signature import (
     BY_PLACE,
     Handler,
     adapter_of,
+    as_stored,
     attributes_of,
     check_attributes,
     check_context,
@@ -136,14 +137,14 @@ class JobDefinition(Generic[In, Out]):
         if self.input_adapter is None:
             plain = decode(text)
             if self._takes_dict and text[0] != "{":
-                raise self._no_dict()
+                raise as_stored(self._no_dict())
             return plain
         try:
             return self.input_adapter.validate_json(text)
         except ValidationError as error:
             plain = decode(text)  # what cannot be read at all is no misfit
             if not (foreign := self._foreign(error)):
-                raise misfit(self._input, error) from None
+                raise as_stored(misfit(self._input, error)) from None
             return self.decode(encode({k: v for k, v in plain.items() if k not in foreign}))
 
     def _no_dict(self) -> InvalidPayload:

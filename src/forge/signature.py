@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
 from forge.core.context import Context
-from forge.core.errors import Fault, InvalidPayload, InvalidValue
+from forge.core.errors import Fault, InvalidPayload, InvalidValue, UndecodablePayload
 from forge.core.path import step_text
 from forge.core.suggestion import suggestion
 from forge.core.typed_dict import readable
@@ -117,3 +117,8 @@ def misfit(what: str, error: ValidationError) -> InvalidPayload:
     faults = [Fault("$" + "".join(map(step_text, f["loc"])), f["msg"]) for f in found]
     lines = "; ".join(f"{fault.path}: {fault.message}" for fault in faults[:MOST_TOLD])
     return InvalidPayload(f"{what} does not fit: {lines}", faults[0].path, faults)
+
+
+def as_stored(error: InvalidPayload) -> UndecodablePayload:
+    """Return the same fault of a value that is stored, which no other attempt can correct."""
+    return UndecodablePayload(str(error), error.path, error.faults)

@@ -30,7 +30,10 @@ class InvalidPayload(ForgeError, ValueError):
 
 
 class UndecodablePayload(InvalidPayload):
-    """Stored JSON cannot be read: PostgreSQL takes longer numbers and deeper values than Python."""
+    """A stored payload cannot be read, or does not fit its type: another attempt changes nothing.
+
+    PostgreSQL takes longer numbers and deeper values than Python.
+    """
 
 
 class ConfigError(ForgeError):
