@@ -58,9 +58,9 @@ class CallContext(Context):
         self._who = who
 
     @property
-    def auth(self) -> Auth | None:
-        """Who calls; None from Python that did not say."""
-        return self._who.auth
+    def auth(self) -> Auth:
+        """Who calls; `is_system` where Python named no caller."""
+        return Auth() if self._who.auth is None else self._who.auth
 
     @property
     def tenant_id(self) -> int | None:

@@ -12,6 +12,15 @@ class Auth(dict[str, Any]):
     """
 
     @property
+    def is_system(self) -> bool:
+        """Whether no caller was named: the application itself, SQL or a schedule asked.
+
+        >>> Auth().is_system, Auth(name="ada").is_system
+        (True, False)
+        """
+        return not self
+
+    @property
     def name(self) -> str | None:
         """The name of the token, or the subject of the JWT."""
         return self.get("name")

@@ -114,9 +114,9 @@ class JobContext(Context):
         return self._job.correlation_id
 
     @property
-    def auth(self) -> Auth | None:
-        """Who dispatched the job; None where nobody said."""
-        return None if self._job.auth is None else Auth(decode(self._job.auth))
+    def auth(self) -> Auth:
+        """Who dispatched the job; `is_system` where no caller was named."""
+        return Auth() if self._job.auth is None else Auth(decode(self._job.auth))
 
     @property
     def traceparent(self) -> str | None:

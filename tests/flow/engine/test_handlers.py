@@ -92,6 +92,17 @@ async def test_the_context_says_what_the_handler_needs_to_know(
     }
 
 
+async def test_a_job_without_a_caller_is_the_systems(app: Forge, work: Work) -> None:
+    @app.job
+    async def ask(ctx: JobContext) -> list[Any]:
+        return [ctx.auth.is_system, ctx.auth.name, list(ctx.auth.roles), ctx.auth.tenant_id]
+
+    await work(app)
+
+    assert await (await ask.dispatch()).result(20) == [True, None, [], None]
+    assert (await (await ask.dispatch(auth={"name": "ann"})).result(20))[:2] == [False, "ann"]
+
+
 async def test_the_context_lends_a_connection_and_an_http_client(app: Forge, work: Work) -> None:
     @app.job
     async def reach(ctx: JobContext) -> list[Any]:

@@ -34,7 +34,7 @@ async def test_what_a_mutation_wrote_and_dispatched_is_there_and_runs(
 
     assert made == User(id=1, email="ada@example.org")
     assert await written(psql) == (1, 1)
-    await until(lambda: _is(greeted, [(1, None, None, None)]), 10, "its job ran")
+    await until(lambda: _is(greeted, [(1, {}, None, None)]), 10, "its job ran")
 
 
 async def test_concurrent_mutations_beyond_the_pool_all_commit(app: Forge, psql: Any) -> None:
