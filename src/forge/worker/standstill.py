@@ -1,28 +1,55 @@
 """Noticing that the event loop stood still, for everything in the worker waits for it."""
 
 import asyncio
+import inspect
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
 
 from forge.core.event import Events
+from forge.worker.attempt import Attempt
 
 INTERVAL = 0.1
 LAG = 1.0
 # How often a thread beside the loop shows that the process itself goes on.
 TICK = 0.5
+# How late the loop must be for the thread to note what it runs: short enough that at least one
+# tick of a standstill that is warned of comes after it.
+SUSPICIOUS = 0.4
+
+
+class Culprit(NamedTuple):
+    """What the event loop was seen to run while it stood still."""
+
+    attempt: Attempt | None
+    place: str
+
+    def __str__(self) -> str:
+        job = self.attempt and self.attempt.job
+        return f"job type {job.type!r} at {self.place}" if job else self.place
+
+    def detail(self) -> dict[str, str]:
+        job = self.attempt and self.attempt.job
+        known = {"job_type": job.type, "job_id": str(job.id)} if job else {}
+        return {**known, "place": self.place}
 
 
 class Standstill:
     """Looks at the clock every tenth of a second, and says when it could not, and why."""
 
-    def __init__(self, events: Events, running: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, events: Events, running: Callable[[], Iterable[Attempt]]) -> None:
         self._events = events
         self._running = running
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self._looked_at = self._loop.time()
         self._used = time.process_time()
-        self._ticker = Ticker()
+        self._culprit: Culprit | None = None
+        self._ticker = Ticker(self._suspect)
 
     def look(self) -> None:
         """Say so when a handler kept the loop from turning, or the process was stopped."""
@@ -30,7 +57,7 @@ class Standstill:
         stood_still = now - self._looked_at - INTERVAL
         if stood_still > LAG:
             self._warn(stood_still, used - self._used)
-        self._looked_at, self._used = now, used
+        self._looked_at, self._used, self._culprit = now, used, None
 
     def close(self) -> None:
         self._ticker.close()
@@ -44,18 +71,46 @@ class Standstill:
                 "was paused, or it got no processor time",
             )
             return
+        culprit = self._culprit
         self._events.notice(
             "warning",
-            f"the event loop stood still for {seconds:.1f} s; a handler that computes or "
-            "blocks should be a plain function, which runs in a thread",
-            running=sorted(set(self._running())),
+            f"the event loop stood still for {seconds:.1f} s"
+            f"{f' in {culprit}' if culprit else ''}; a handler that computes or blocks should be a "
+            "plain function, which runs in a thread",
+            running=sorted({attempt.job.type for attempt in self._running()}),
+            **(culprit.detail() if culprit else {}),
         )
+
+    def _suspect(self) -> None:
+        """Note from the ticker's thread what the loop runs, if it is late."""
+        if self._loop.time() - self._looked_at - INTERVAL < SUSPICIOUS:
+            return
+        frame = sys._current_frames().get(self._thread)
+        task = asyncio.current_task(self._loop)
+        attempt = next((each for each in self._running() if each.task is task), None)
+        if frame is not None and task is not None:
+            self._culprit = Culprit(attempt, _place(frame, attempt))
+
+
+def _place(frame: FrameType, attempt: Attempt | None) -> str:
+    """Name the line of the handler's own file that is being run, or else the innermost one."""
+    handler = attempt and inspect.unwrap(attempt.definition.handler)
+    own = getattr(handler, "__code__", frame.f_code).co_filename
+    found = next((each for each in _outwards(frame) if each.f_code.co_filename == own), frame)
+    return f"{Path(found.f_code.co_filename).name}:{found.f_lineno} in {found.f_code.co_name}"
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 class Ticker:
-    """A thread that does nothing but look at the clock."""
+    """A thread that looks at the clock, and calls `tick` each time."""
 
-    def __init__(self) -> None:
+    def __init__(self, tick: Callable[[], None]) -> None:
+        self._tick = tick
         self._stop = threading.Event()
         self._ticked_at = time.monotonic()
         self._late = 0.0
@@ -74,3 +129,4 @@ class Ticker:
             now = time.monotonic()
             self._late = max(self._late, now - self._ticked_at - TICK)
             self._ticked_at = now
+            self._tick()

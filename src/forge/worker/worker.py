@@ -23,7 +23,7 @@ from forge.telemetry.attempt_records import mark_records
 from forge.telemetry.call_meter import CallMeter
 from forge.worker.acker import Acker
 from forge.worker.arrival import arrive, when_it_answers
-from forge.worker.attempt import Stop
+from forge.worker.attempt import Attempt, Stop
 from forge.worker.carrier import run_on_any
 from forge.worker.children import Children
 from forge.worker.claimer import Claimer
@@ -79,7 +79,7 @@ class Worker:
         try:
             if await when_it_answers(self._arrive, self._draining, self.events):
                 watch = closing(ForkWatch(self._forked))
-                still = closing(Standstill(self.events, self._running_types))
+                still = closing(Standstill(self.events, self._running))
                 with watch, still as self.standstill:
                     await self._work(listens=not database.pooler)
         finally:
@@ -297,9 +297,12 @@ class Worker:
             running=sorted(set(self._running_types())),
         )
 
+    def _running(self) -> list[Attempt]:
+        # A copy: other threads take one, too.
+        return list(self.runner.running.values())
+
     def _running_types(self) -> list[str]:
-        # A copy, which the heart's thread takes, too.
-        return [attempt.job.type for attempt in list(self.runner.running.values())]
+        return [attempt.job.type for attempt in self._running()]
 
     async def _release_overdue(self) -> None:
         if overdue := self.claimer.ahead.take_overdue(self._loop.time()):

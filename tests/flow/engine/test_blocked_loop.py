@@ -1,7 +1,10 @@
 """A handler that blocks the loop: noticed, and not taken for dead."""
 
+import asyncio
 import time
 from typing import Any
+
+import pytest
 
 from forge import Forge, JobContext
 from forge.core.event import Event, WorkerNotice
@@ -9,18 +12,25 @@ from tests.faults.kit.process import until
 from tests.flow.engine.conftest import Work
 
 
-async def test_a_loop_that_stood_still_is_warned_of(app: Forge, work: Work) -> None:
-    notices: list[WorkerNotice] = []
+@pytest.fixture
+def notices(app: Forge) -> list[WorkerNotice]:
+    found: list[WorkerNotice] = []
 
     def note(event: Event) -> None:
         if isinstance(event, WorkerNotice):
-            notices.append(event)
+            found.append(event)
 
+    app.events.listeners.append(note)
+    return found
+
+
+async def test_a_loop_that_stood_still_is_warned_of(
+    app: Forge, work: Work, notices: list[WorkerNotice]
+) -> None:
     @app.job
     async def block(ctx: JobContext, input: dict[str, Any]) -> None:
         time.sleep(1.5)  # noqa: ASYNC251 - blocking is what this is about
 
-    app.events.listeners.append(note)
     await work(app)
 
     handle = await block.dispatch({})
@@ -28,3 +38,37 @@ async def test_a_loop_that_stood_still_is_warned_of(app: Forge, work: Work) -> N
 
     await until(lambda: any("stood still" in n.message for n in notices), 5, "the warning")
     assert (await handle.get()).crashes == 0
+
+
+async def test_the_warning_names_the_job_that_blocked_among_those_that_run(
+    app: Forge, work: Work, notices: list[WorkerNotice]
+) -> None:
+    @app.job
+    async def innocent(ctx: JobContext) -> None:
+        await asyncio.sleep(60)
+
+    @app.job
+    async def culprit(ctx: JobContext) -> None:
+        await asyncio.sleep(0)
+        block()
+
+    await work(app)
+    await innocent.dispatch()
+
+    handle = await culprit.dispatch()
+    await handle.result(timeout=10)
+
+    def warning() -> WorkerNotice | None:
+        return next((n for n in notices if "event loop stood still" in n.message), None)
+
+    await until(lambda: warning() is not None, 5, "the warning")
+    found = warning()
+    assert found is not None
+    assert "in job type 'culprit' at test_blocked_loop.py:" in found.message
+    assert found.detail["job_type"] == "culprit"
+    assert found.detail["job_id"] == str(handle.id)
+    assert found.detail["place"].endswith(" in block")
+
+
+def block() -> None:
+    time.sleep(1.5)
