@@ -1,5 +1,6 @@
 """An app with an event loop of its own: opened when first used, anew after a fork, shut at exit."""
 
+import asyncio
 import atexit
 import os
 import threading
@@ -44,6 +45,12 @@ class LoopApp:
         return thread.wait(ask(app))
 
     def open(self) -> Opened:
+        """Return the app and its thread; refuse a caller whose own event loop would stand still."""
+        if _running_loop() is not None:
+            raise ForgeError(
+                "app.sync would block the event loop that runs here; write `await app.dispatch(…)` "
+                "and the like, or call it from a thread with `await asyncio.to_thread(…)`"
+            )
         with self._opening:
             if self._opened is None:
                 self._opened = Opened(self._app._twin(), LoopThread())
@@ -70,6 +77,13 @@ class LoopApp:
             # To close or to collect them would reach into the parent's sockets: they stay.
             _OF_THE_PARENT.append(self._opened)
             self._opened = None
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 _EVERY: WeakSet[LoopApp] = WeakSet()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SyncForge:
-    """`app.sync`: from any thread, also one that runs a loop, and on both sides of a fork."""
+    """`app.sync`: from any thread that runs no event loop, and on both sides of a fork."""
 
     def __init__(self, app: "Forge") -> None:
         self._app = app

@@ -110,7 +110,7 @@ async def test_a_borrowed_connection_needs_no_loop(
 
     assert (before, started, many, again.id) == (0, 0, 2, one.id)
     assert count(database_url) == 4
-    assert cancel.get().job_type == "forge.cancel"
+    assert (await app.get(cancel.id)).job_type == "forge.cancel"
 
 
 def test_an_open_app_wakes_the_workers_for_a_borrowed_connection(

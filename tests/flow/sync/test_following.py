@@ -81,7 +81,7 @@ async def test_jobs_are_moved_by_request(app: Forge, sync: SyncForge) -> None:
             await in_thread(request.result, 30)
         assert await in_thread(sync.handle(ids[2]).result, 30) == 2
 
-    found = [sync.get(job_id) for job_id in ids]
+    found = [await in_thread(sync.get, job_id) for job_id in ids]
     assert [job.status for job in found] == ["cancelled", "cancelled", "completed", "pending"]
     assert found[3].scheduled_at == at
 

@@ -5,9 +5,12 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from forge import Forge
+import pytest
+
+from forge import Forge, ForgeError
 from forge.loop_thread import LoopThread
 from forge.sync import SyncForge
 from tests.flow.sync.conftest import count
@@ -17,16 +20,37 @@ def test_an_app_has_one_sync_side(app: Forge) -> None:
     assert app.sync is app.sync
 
 
-async def test_it_works_under_a_running_loop_beside_the_async_app(app: Forge) -> None:
+async def test_it_works_in_threads_beside_the_async_app(app: Forge) -> None:
     before = await app.dispatch("double", {"n": 1})
-    between = app.sync.dispatch("double", {"n": 2})
+    between = await asyncio.to_thread(app.sync.dispatch, "double", {"n": 2})
     after = await app.dispatch("double", {"n": 3})
 
-    assert [job.input["n"] for job in map(app.sync.get, (before.id, between.id, after.id))] == [
-        1,
-        2,
-        3,
+    found = [await asyncio.to_thread(app.sync.get, it.id) for it in (before, between, after)]
+    assert [job.input["n"] for job in found] == [1, 2, 3]
+    await app.close()
+
+
+async def test_inside_a_running_loop_it_raises_instead_of_blocking_it(
+    app: Forge, database_url: str
+) -> None:
+    handle = await asyncio.to_thread(app.sync.dispatch, "double", {"n": 1})
+    blocking: list[Callable[[], object]] = [
+        lambda: app.sync.dispatch("double", {"n": 2}),
+        lambda: app.sync.dispatch_many("double", [{"n": 2}]),
+        lambda: app.sync.get(handle.id),
+        lambda: app.sync.cancel(handle.id),
+        lambda: app.sync.schedules.list(),
+        lambda: app.sync.dead_letters.list(),
+        lambda: app.sync.call("double"),
+        lambda: handle.result(timeout=1),
+        lambda: next(handle.updates()),
     ]
+
+    for block in blocking:
+        with pytest.raises(ForgeError, match=r"would block the event loop.*await app\.dispatch"):
+            block()
+
+    assert count(database_url) == 1
     await app.close()
 
 
