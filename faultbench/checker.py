@@ -9,6 +9,7 @@ from math import inf
 from faultbench.history import Event, Kind
 
 FINAL = frozenset({"completed", "failed", "dead_letter", "cancelled"})
+ENDS = (Kind.KILLED, Kind.GONE)
 # The server's clock and ours are the same one, read at different moments.
 CLOCK_TOLERANCE = 0.005
 # A shorter one is the time between two writes to the history.
@@ -188,7 +189,7 @@ class Halts:
         events = list(events)
         self._by_pid: dict[int, list[Event]] = defaultdict(list)
         for event in events:
-            if event.kind in (Kind.KILLED, Kind.PAUSED, Kind.RESUMED):
+            if event.kind in (*ENDS, Kind.PAUSED, Kind.RESUMED):
                 self._by_pid[event.pid].append(event)
         self._last = max((event.monotonic for event in events), default=0.0)
 
@@ -204,7 +205,7 @@ class Halts:
                 continue
             if since is not None and halt.monotonic > since:
                 yield since, halt.monotonic
-            if halt.kind is Kind.KILLED and halt.monotonic >= start.monotonic:
+            if halt.kind in ENDS and halt.monotonic >= start.monotonic:
                 return
             since = None if halt.kind is Kind.PAUSED else since
         if since is not None and end > since:

@@ -24,6 +24,8 @@ class Kind(StrEnum):
     # A run of a schedule; `detail` names the tick.
     TICK = "tick"
     KILLED = "killed"
+    # A child of a worker has ended; the worker may have killed it.
+    GONE = "gone"
     PAUSED = "paused"
     RESUMED = "resumed"
 

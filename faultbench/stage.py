@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from faultbench.checker import Judgement, judge
+from faultbench.children import ChildWatch
 from faultbench.client import LOST, Client
 from faultbench.history import VARIABLE, Event, History, Kind
 from faultbench.outcome import Outcome, PromiseBroken
@@ -45,6 +46,7 @@ class Stage:
         folder.chmod(0o755)
         self.history = History(folder / "history.jsonl")
         self.processes: list[Process] = []
+        self._children = ChildWatch(self.history, lambda: {each.pid for each in self.processes})
         self._mark = uuid.uuid4().hex
         self._servers: list[Postgres] = []
         self._clients: list[Client] = []
@@ -283,6 +285,7 @@ class Stage:
         self._at_close.append(act)
 
     async def close(self) -> None:
+        self._children.stop()
         for proxy in self._proxies:
             await proxy.close()
         for client in self._clients:

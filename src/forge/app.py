@@ -282,6 +282,16 @@ class Forge(Calls, Recurring, Requesting, Measured):
         """Return what this app holds open in the running event loop."""
         return self._session_here()
 
+    def run(self) -> None:
+        """Run a worker and the HTTP server in this process until SIGTERM or Ctrl-C.
+
+        The first signal lets jobs and requests end, the second does not. In production run them
+        apart, with `forge worker` and `forge server`.
+        """
+        from forge.cli.run_app import run_app
+
+        run_app(self)
+
     async def migrate(self) -> list[str]:
         """Apply the migrations that the database lacks, and return their names."""
         database = await self._session_here().database()

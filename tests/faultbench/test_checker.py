@@ -145,10 +145,11 @@ def test_attempts_in_two_living_processes_overlap(story: Story) -> None:
     assert (found.overlapping, found.overlap) == (("a",), 1.0)
 
 
-def test_a_killed_process_overlaps_with_nothing(story: Story) -> None:
+@pytest.mark.parametrize("end", [Kind.KILLED, Kind.GONE])
+def test_a_process_that_has_ended_overlaps_with_nothing(story: Story, end: Kind) -> None:
     story.dispatched()
     story.started(lease=1, pid=WORKER)
-    story.signalled(Kind.KILLED)
+    story.signalled(end)
     story.started(lease=2, pid=OTHER)
     story.ended(lease=2, pid=OTHER)
 

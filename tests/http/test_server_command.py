@@ -230,6 +230,31 @@ def test_a_manager_who_is_not_staff_would_be_allowed_nothing(project: Project) -
     assert "--role staff" in ended.stderr
 
 
+def test_in_development_programs_here_dispatch_without_a_token(project: Project) -> None:
+    with project.start("dev", "shop:app", "--port", "0") as dev:
+        at = address(dev)
+        wait_until(lambda: " runs " in dev.output(), 30, "the worker runs")
+        dispatch = f"{at.replace('127.0.0.1', 'localhost')}/_api/jobs/greet/dispatch"
+        curl = ["curl", "-s", "-X", "POST", dispatch]
+        body = ["-d", '{"args": {"name": "Ada"}}']
+        json_body = ["-H", "Content-Type: application/json", *body]
+
+        answer = subprocess.run([*curl, *json_body], capture_output=True, check=True, text=True)
+        job_id = json.loads(answer.stdout)["job_id"]
+        project.wait_for_status(job_id, "completed")
+        for refused in (
+            body,
+            [*json_body, "-H", "Origin: http://localhost"],
+            [*json_body, "-H", "X-Forwarded-For: 192.0.2.1"],
+            [*json_body, "-H", "Sec-Fetch-Site: same-origin"],
+            [*json_body, "-H", "Host: pages.example"],
+            [*json_body, "-H", "Authorization: Bearer wrong"],
+        ):
+            answer = subprocess.run([*curl, *refused], capture_output=True, check=True, text=True)
+            assert json.loads(answer.stdout)["status"] == 401, refused
+        assert "programs on this machine may dispatch without a token" in dev.output()
+
+
 def test_in_development_the_link_logs_in(project: Project) -> None:
     (project.folder / "forge.toml").write_text('[server]\nhost = "0.0.0.0"\n')
     with project.start("dev", "shop:app", "--port", "0") as dev:

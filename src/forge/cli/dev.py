@@ -84,6 +84,11 @@ def _server_part(arguments: list[str], config: "Config", port: int | None) -> "l
     listener = _listen(config, port)
     token = PREFIX + secrets.token_urlsafe(32)
     click.echo(f"server: {address_of(listener)}/#token={token}", err=True)
+    click.echo(
+        "development only: programs on this machine may dispatch without a token, such as curl "
+        f"with JSON to {address_of(listener)}/_api/jobs/TYPE/dispatch",
+        err=True,
+    )
     # The socket is this process's, so that requests wait while the server starts again.
     number = listener.detach()
     return [Part(["server", *arguments, "--socket", str(number)], [number], {DEV_TOKEN: token})]

@@ -61,14 +61,24 @@ def server(
         listener = socket.socket(fileno=inherited)
         app.config = _for_development(app.config)
     else:
-        _see_that_it_is_not_open(app.config)
+        see_that_it_is_not_open(app.config)
         given = port if port is not None else settings.port
         listener = listen(host or settings.host, given)
-    run(app, lambda app: serve(app, listener, lifeline=lifeline, access_log=access_log))
+    run(
+        app,
+        lambda app: serve(
+            app,
+            listener,
+            lifeline=lifeline,
+            access_log=access_log,
+            is_development=inherited is not None,
+        ),
+    )
     return 0
 
 
-def _see_that_it_is_not_open(config: "Config") -> None:
+def see_that_it_is_not_open(config: "Config") -> None:
+    """Raise unless callers have to show who they are."""
     from forge.core.errors import ConfigError
 
     if not config.auth.is_configured:

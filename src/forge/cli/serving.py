@@ -73,19 +73,40 @@ def address_of(listener: socket.socket) -> str:
 
 
 async def serve(
-    app: "Forge", listener: socket.socket, *, lifeline: int | None, access_log: bool
+    app: "Forge",
+    listener: socket.socket,
+    *,
+    lifeline: int | None,
+    access_log: bool,
+    is_development: bool = False,
 ) -> None:
     """Serve an app's HTTP API until told to stop."""
+    from forge.telemetry.logs import log_events
+
+    server = await make_api_server(app, access_log=access_log, is_development=is_development)
+    log_events(app.events)
+
+    def stop() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    obey(stop, lifeline)
+    announce(listener)
+    await server.serve([listener])
+
+
+async def make_api_server(
+    app: "Forge", *, access_log: bool, is_development: bool = False
+) -> "uvicorn.Server":
+    """Return the server of an app's HTTP API."""
     from forge.cli.check_callers import see_that_callers_are_accepted
     from forge.http.app import create_app, end_streams
-    from forge.telemetry.logs import log_events
 
     # The embedded PostgreSQL starts now; a configured one is reached when it is first needed.
     await (await app.session()).database()
     await see_that_callers_are_accepted(app)
-    api = create_app(app)
-    log_events(app.events)
-    server = make_server(
+    api = create_app(app, is_development=is_development)
+    return make_server(
         api,
         settings=app.config.server,
         events=app.events,
@@ -93,13 +114,10 @@ async def serve(
         at_end=partial(end_streams, api),
     )
 
-    def stop() -> None:
-        server.force_exit = server.should_exit
-        server.should_exit = True
 
-    obey(stop, lifeline)
+def announce(listener: socket.socket) -> None:
+    """Print where the server can be reached."""
     click.echo(f"forge server listens on {address_of(listener)}")
-    await server.serve([listener])
 
 
 def make_server(

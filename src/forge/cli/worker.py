@@ -91,7 +91,7 @@ async def _work(app: "Forge", lifeline: int | None, reports: int | None, migrate
     worker = Worker(app)
     running = asyncio.ensure_future(worker.run())
     _obey_signals(worker, running, lifeline)
-    greeting = asyncio.ensure_future(_greet(worker))
+    greeting = asyncio.ensure_future(greet(worker))
     try:
         async with measured(worker, reports):
             await running
@@ -122,7 +122,8 @@ def _obey_signals(worker: "Worker", running: "asyncio.Future[None]", lifeline: i
     obey(stop, lifeline)
 
 
-async def _greet(worker: "Worker") -> None:
+async def greet(worker: "Worker") -> None:
+    """Say what the worker runs, once it has begun."""
     from forge.worker.garbage import spare_the_collector
 
     await worker.started.wait()

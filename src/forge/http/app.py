@@ -62,10 +62,13 @@ ROUTERS = (
 )
 
 
-def create_app(app: "Forge", *, authenticator: Authenticator | None = None) -> FastAPI:
+def create_app(
+    app: "Forge", *, authenticator: Authenticator | None = None, is_development: bool = False
+) -> FastAPI:
     """Return Forge's HTTP API as an ASGI app, to be served alone or mounted under any prefix.
 
     Served alone it closes the Forge app at its end; mounted, its host does with `app.close()`.
+    In development programs on this machine may send JSON as a user without a token.
     """
     api = FastAPI(
         title="Forge",
@@ -78,6 +81,7 @@ def create_app(app: "Forge", *, authenticator: Authenticator | None = None) -> F
     )
     settings = app.config
     api.state.forge = app
+    api.state.is_development = is_development
     api.state.rules = rules = following(settings)
     api.state.authenticator = authenticator = authenticator or Authenticator(rules)
     # Without a configured secret watch tokens hold for this process's life.

@@ -22,6 +22,17 @@ def is_local(connection: HTTPConnection) -> bool:
     )
 
 
+def is_plain_local_json(connection: HTTPConnection) -> bool:
+    """Whether a program on this machine, and no page in a browser, sends JSON.
+
+    A page can send JSON to another origin only with an Origin, which a program leaves out.
+    """
+    headers = connection.headers
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    from_browser = any(name in headers for name in ("origin", "sec-fetch-site"))
+    return media_type == "application/json" and not from_browser and is_local(connection)
+
+
 def _hostname(host: str) -> str:
     try:
         return urlsplit(f"//{host}").hostname or ""
