@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from forge.core.errors import InvalidPayload, InvalidValue
 from forge.core.key import is_keyed
-from forge.core.rules import Ruled
+from forge.core.rules import VERSION, Ruled
 from forge.core.wish import Options, Wish, check_name, make_wish
 from forge.job_type import JobType
 from forge.lookout import EVERY, FIRST
@@ -34,6 +34,8 @@ def one(kind: JobType, value: Any, options: Options) -> Statement[list[Dispatche
     if kind.defaults.category is not None:
         return _dispatch_ruled([kind.rule(value, options)], wish)
     text = kind.written(value)
+    if (version := kind.versioned(text, options)) != wish.payload_version:
+        wish = wish._replace(payload_version=version)
     given = options.get("idempotency_key")
     if is_keyed(kind.defaults, given):
         key = kind.key(text) if given is None else check_name(given, what="idempotency_key")
@@ -44,6 +46,7 @@ def one(kind: JobType, value: Any, options: Options) -> Statement[list[Dispatche
 def many(kind: JobType, texts: Sequence[str], options: Options) -> Statement[list[Dispatched]]:
     """Return the one statement that dispatches many jobs, whose inputs are written already."""
     wish = _wish(kind, options)
+    _check_versions(kind, texts, options)
     ids = list(islice(new_ids(), len(texts)))
     if is_keyed(kind.defaults, None):
         return jobs.dispatch_once(ids, texts, wish, [kind.key(text) for text in texts])
@@ -68,13 +71,15 @@ def keyed_chunks(
             yield _dispatch_ruled([_nth(n, kind.rule, value, options) for n, value in chunk], wish)
             continue
         texts = [_nth(n, kind.written, value) for n, value in chunk]
+        _check_versions(kind, texts, options, chunk[0][0])
         keys = [kind.key(text) for text in texts]
         yield jobs.dispatch_once(list(islice(fresh, len(texts))), texts, wish, keys)
 
 
 def bulk(kind: JobType, values: Iterable[Any], options: Options) -> Bulk:
     """Return many jobs without keys, ready to be copied."""
-    records = zip(new_id_bytes(), _texts(kind, values), strict=False)  # the ids have no end
+    texts = _with_versions(kind, _texts(kind, values), options)
+    records = zip(new_id_bytes(), texts, strict=False)  # the ids have no end
     return Bulk(_wish(kind, options), records)
 
 
@@ -129,6 +134,20 @@ def _texts(kind: JobType, values: Iterable[Any]) -> Iterator[str]:
                 done += 1
     except InvalidPayload as error:
         raise _misplaced(error, done) from None
+
+
+def _with_versions(kind: JobType, texts: Iterable[str], options: Options) -> Iterator[str]:
+    """Refuse a payload whose own version is none, or differs from the one that was given."""
+    for place, text in enumerate(texts):
+        if VERSION in text:
+            _nth(place, kind.versioned, text, options)
+        yield text
+
+
+def _check_versions(kind: JobType, texts: Iterable[str], options: Options, first: int = 0) -> None:
+    for place, text in enumerate(texts, first):
+        if VERSION in text:
+            _nth(place, kind.versioned, text, options)
 
 
 def _nth(place: int, act: Callable[..., T], *args: Any) -> T:

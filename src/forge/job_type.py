@@ -4,12 +4,22 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from forge.core.errors import InvalidPayload, InvalidValue
+from forge.core.errors import InvalidPayload
 from forge.core.key import BY_INPUT, is_made_here, key_of
 from forge.core.payload import HARD_LIMIT, decode, encode
-from forge.core.rules import ENVELOPE, KEY, VERSION, Ruled, joined, required_faults, rule_faults
+from forge.core.rules import (
+    ENVELOPE,
+    KEY,
+    VERSION,
+    Ruled,
+    agreed_version,
+    joined,
+    required_faults,
+    rule_faults,
+    version_in,
+)
 from forge.core.sensitive import sensitive_faults
-from forge.core.wish import Options, TypeDefaults, check_name
+from forge.core.wish import Options, TypeDefaults
 from forge.lookout import Lookout
 from forge.registry import JobDefinition
 
@@ -46,6 +56,10 @@ class JobType(NamedTuple):
             self.lookout.look(self.defaults, text)
         return text
 
+    def versioned(self, text: str, options: Options) -> str:
+        """Return the version of a payload without a category, by the payload or by the option."""
+        return agreed_version(version_in(text), options.get("payload_version"))
+
     def examine(self, text: str) -> None:
         """Look at a payload without a category, whether it is its turn or not."""
         if self.lookout is not None:
@@ -63,7 +77,7 @@ class JobType(NamedTuple):
         if not isinstance(plain, dict):
             self._refuse(rule_faults(plain, kind.category, kind.requires))
         self._refuse(sensitive_faults(_dropped(value, plain), kind.allow_sensitive))
-        payload = plain | joined(inside | plain, options)
+        payload = _versions(inside) | plain | joined(inside | plain, options)
         key = self._key(payload)
         made = MADE_OF_THE_INPUT if kind.idempotent == BY_INPUT else None
         checked = payload | {KEY: key or made}
@@ -73,7 +87,7 @@ class JobType(NamedTuple):
         text = encode(payload, what=f"the payload of {self.defaults.name}", limit=self.limit)
         if self.lookout is not None:
             self.lookout.weigh(self.defaults, text)
-        version = _version(payload, options)
+        version = agreed_version(payload.get(VERSION), options.get("payload_version"))
         return Ruled(text, key, payload["tenant_id"], UUID(payload["correlation_id"]), version)
 
     def _check(self, plain: Any) -> None:
@@ -127,13 +141,9 @@ def _envelope_in(value: Any) -> dict[str, Any]:
     return {name: value[name] for name in (*ENVELOPE, VERSION) if value.get(name) is not None}
 
 
-def _version(payload: dict[str, Any], options: Options) -> str:
-    inside, outside = payload.get(VERSION), options.get("payload_version")
-    if inside is not None and outside is not None and inside != outside:
-        raise InvalidValue(
-            f"payload_version is {outside!r} and the payload says another; leave one of them out"
-        )
-    return check_name(inside or outside or "1.0", what=VERSION, longest=32)
+def _versions(inside: dict[str, Any]) -> dict[str, Any]:
+    """Return the version that an input has, which the model of its type may leave out."""
+    return {VERSION: inside[VERSION]} if VERSION in inside else {}
 
 
 def _dropped(given: Any, kept: dict[str, Any]) -> dict[str, Any]:

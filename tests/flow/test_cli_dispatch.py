@@ -44,6 +44,7 @@ def test_every_option_reaches_the_job(project: Project) -> None:
         *("--idempotency-key", "once"),
         *("--tenant-id", "7"),
         *("--correlation-id", str(correlation)),
+        *("--payload-version", "2.0"),
         *("--queue", "mail"),
         *("--tag", "a", "--tag", "b"),
     )
@@ -51,10 +52,10 @@ def test_every_option_reaches_the_job(project: Project) -> None:
     found = project.row(
         """select priority, scheduled_at = '2131-01-31 12:00+00',
                   expires_at = '2132-01-31 11:00+00', idempotency_key, tenant_id, correlation_id,
-                  queue, tags
+                  payload_version, queue, tags
            from forge_jobs"""
     )
-    assert found == (75, True, True, "once", 7, correlation, "mail", ["a", "b"])
+    assert found == (75, True, True, "once", 7, correlation, "2.0", "mail", ["a", "b"])
 
 
 def test_a_delay_counts_from_now(project: Project) -> None:

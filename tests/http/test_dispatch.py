@@ -46,6 +46,7 @@ async def test_what_is_asked_for_is_what_is_stored(
         scheduled_at=tomorrow.isoformat(),
         tenant_id=4,
         correlation_id=str(correlation),
+        payload_version="2.0",
         queue="slow",
         tags=["a", "b"],
         expires_at=(tomorrow + timedelta(days=1)).isoformat(),
@@ -56,7 +57,39 @@ async def test_what_is_asked_for_is_what_is_stored(
     assert (job.priority, job.queue, job.max_attempts) == (100, "slow", 7)
     assert (job.scheduled_at, job.expires_at) == (tomorrow, tomorrow + timedelta(days=1))
     assert (job.tenant_id, job.correlation_id, job.tags) == (4, correlation, ["a", "b"])
+    assert job.payload_version == "2.0"
     assert job.idempotency_key == "k"
+
+
+async def test_a_version_inside_the_input_is_that_of_the_job(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken
+) -> None:
+    inside = {"to": "ann", "payload_version": "2.0"}
+    job = await app.get(await dispatched(http, token("user"), args=inside))
+    differing = await http.post(
+        "/_api/jobs/send_mail/dispatch",
+        json={"args": inside, "payload_version": "1.0"},
+        headers=token("user"),
+    )
+
+    assert job.payload_version == "2.0"
+    assert paths(differing) == ["$.args.payload_version"]
+
+
+async def test_many_share_a_version_or_have_their_own(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
+) -> None:
+    for body in (
+        {"inputs": [{"to": "ann"}], "payload_version": "2.0"},
+        {"inputs": [{"to": "bob", "payload_version": "3.0"}, {"to": "cat"}]},
+    ):
+        answer = await http.post(
+            "/_api/jobs/send_mail/dispatch_many", json=body, headers=token("user")
+        )
+        assert answer.status_code == 202
+
+    found = await psql.fetch("select input ->> 'to' as name, payload_version from forge_jobs")
+    assert dict(map(tuple, found)) == {"ann": "2.0", "bob": "3.0", "cat": "1.0"}
 
 
 async def test_what_the_type_says_holds_where_nothing_is_asked_for(
@@ -194,6 +227,7 @@ async def test_every_fault_of_an_input_is_told_with_its_path(
         ({"tenant_id": "7"}, "$.tenant_id"),
         ({"tenant_id": True}, "$.tenant_id"),
         ({"correlation_id": "x"}, "$.correlation_id"),
+        ({"payload_version": "x" * 33}, "$.payload_version"),
         ({"idempotency_key": ""}, "$.idempotency_key"),
         ({"idempotency_key": "a\u0000b"}, "$.idempotency_key"),
         ({"idempotency_key": "x" * 256}, "$.idempotency_key"),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--idempotency-key", metavar="KEY", help="Dispatch once per key.")
 @click.option("--tenant-id", type=Whole(), help="Whose it is.")
 @click.option("--correlation-id", type=click.UUID, help="What ties it to other things.")
+@click.option("--payload-version", metavar="VERSION", help="Of the input's shape.")
 @click.option("--queue", help="Where it waits, if not in the queue of its type.")
 @click.option("--tag", "tags", multiple=True, help="May be repeated.")
 @json_option

@@ -8,7 +8,7 @@ from forge.core.errors import Fault, InvalidPayload, InvalidValue
 from forge.core.payload import HARD_LIMIT, decode, encode
 from forge.core.sensitive import sensitive_faults
 from forge.core.sensitive_shapes import CARD_NUMBER, shape_of
-from forge.core.wish import check_name, is_tenant
+from forge.core.wish import FIRST_VERSION, check_name, check_version, is_tenant
 
 CATEGORIES: Mapping[str, str] = {
     "ingestion": "mail or files fetched, parsed, stored and mapped",
@@ -68,9 +68,8 @@ def rule_faults(
         faults += _reference_faults(payload, category)
     else:
         faults += required_faults(payload, [name for name in requires if name not in ENVELOPE])
-    version = payload.get(VERSION)
-    if version is not None and not isinstance(version, str):
-        faults.append(Fault(f"$.{VERSION}", 'must be text, such as "1.0"'))
+    if not is_version(payload.get(VERSION, FIRST_VERSION)):
+        faults.append(Fault(f"$.{VERSION}", 'must be text of 1 to 32 characters, such as "1.0"'))
     # What the envelope holds has rules of its own: a key may well contain long numbers.
     content = {name: value for name, value in payload.items() if name not in ENVELOPE}
     if (shape := shape_of(str(payload.get(KEY)))) not in (None, CARD_NUMBER):
@@ -84,6 +83,41 @@ def required_faults(payload: Any, requires: Iterable[str]) -> list[Fault]:
         return [Fault("$", f"must be an object with {', '.join(requires)}")]
     missing = [name for name in requires if _is_missing(payload, name)]
     return [Fault(f"$.{name}", "is required; pass the id of what is meant") for name in missing]
+
+
+def is_version(value: object) -> bool:
+    """Whether a payload may have this as its version; null is none."""
+    try:
+        return value is None or bool(check_version(value))
+    except InvalidValue:
+        return False
+
+
+def version_in(text: str) -> str | None:
+    """Return the version that a payload without a category has in itself, where it has one.
+
+    A version that is not text is a field like any other there.
+    """
+    # The name is looked for before the whole text is read, which most payloads need not be.
+    plain = decode(text) if f'"{VERSION}"' in text else None
+    found = plain.get(VERSION) if isinstance(plain, dict) else None
+    if not isinstance(found, str):
+        return None
+    if not is_version(found):
+        raise InvalidPayload(
+            f'$.{VERSION} must be text of 1 to 32 characters, such as "1.0"', f"$.{VERSION}"
+        )
+    return found
+
+
+def agreed_version(inside: str | None, outside: str | None) -> str:
+    """Return the version that the payload and the argument say: they must agree."""
+    if inside is not None and outside is not None and inside != outside:
+        raise InvalidPayload(
+            f"$.{VERSION} in the payload and the argument {VERSION} differ; leave one of them out",
+            f"$.{VERSION}",
+        )
+    return inside or outside or FIRST_VERSION
 
 
 def joined(payload: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

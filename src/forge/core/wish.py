@@ -14,6 +14,8 @@ from forge.core.payload import encode
 from forge.core.suggestion import suggestion
 
 LONGEST_NAME = 255
+LONGEST_VERSION = 32
+FIRST_VERSION = "1.0"
 Isolation = Literal["none", "process"]
 
 
@@ -82,7 +84,7 @@ class Wish(NamedTuple):
         return self.scheduled_at is None and self[7:] == PLAIN
 
 
-PLAIN = (None, None, None, "1.0", *[None] * 7)
+PLAIN = (None, None, None, FIRST_VERSION, *[None] * 7)
 
 
 def make_wish(kind: TypeDefaults, options: Options) -> Wish:
@@ -116,7 +118,7 @@ def _wish(kind: TypeDefaults, options: Options) -> Wish:
         check_tenant(options.get("tenant_id")),
         kind.category,
         parse_uuid(options.get("correlation_id"), "correlation_id"),
-        check_name(options.get("payload_version", "1.0"), what="payload_version", longest=32),
+        check_version(options.get("payload_version", FIRST_VERSION)),
         _object(options.get("auth"), "auth"),
         _text(options.get("traceparent"), "traceparent"),
         parse_moment(options.get("expires_at"), "expires_at"),
@@ -148,6 +150,11 @@ def check_name(value: object, *, what: str, longest: int = LONGEST_NAME) -> str:
             f"{what} {value!r} has a control character or a lone surrogate; remove it"
         )
     return value
+
+
+def check_version(value: object) -> str:
+    """Refuse what cannot be the version of a payload."""
+    return check_name(value, what="payload_version", longest=LONGEST_VERSION)
 
 
 def check_tenant(value: object) -> int | None:

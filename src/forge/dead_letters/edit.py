@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge.core.dead_letter import DeadLetter
 from forge.core.errors import InvalidPayload
-from forge.core.rules import KEY
+from forge.core.rules import KEY, VERSION, version_in
 from forge.core.shown import redacted_faults
 from forge.core.wish import Options
 
@@ -21,9 +21,12 @@ async def edited(app: "Forge", letter: DeadLetter, payload: Any, conn: Any) -> s
         first = faults[0]
         message = f"the payload of {letter.job_type}: {first.path} {first.message}"
         raise InvalidPayload(message, first.path, faults)
+    payload = _versioned(payload, letter)
     kind = await app._job_type(letter.job_type, conn)
     if kind.defaults.category is None:
-        return kind.encode(payload)
+        text = kind.encode(payload)
+        version_in(text)
+        return text
     if not isinstance(payload, dict):
         raise InvalidPayload(f"the payload of {letter.job_type}: $ must be an object", "$")
     options: Options = {"idempotency_key": letter.idempotency_key or f"dlq_{letter.dlq_id}"}
@@ -33,3 +36,11 @@ async def edited(app: "Forge", letter: DeadLetter, payload: Any, conn: Any) -> s
         options["correlation_id"] = letter.correlation_id
     content = {name: value for name, value in payload.items() if name != KEY}
     return kind.rule(content, options).text
+
+
+def _versioned(payload: Any, letter: DeadLetter) -> Any:
+    """Keep the version that the original payload had in itself, unless the edit says another."""
+    original = letter.payload
+    if not isinstance(payload, dict) or not isinstance(original, dict) or VERSION not in original:
+        return payload
+    return {VERSION: original[VERSION]} | payload

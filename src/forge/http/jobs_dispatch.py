@@ -13,7 +13,15 @@ from forge import dispatch as dispatching
 from forge.core.errors import Fault, InvalidPayload
 from forge.core.key import is_keyed
 from forge.core.lifecycle import Status
-from forge.core.wish import Options, TypeDefaults, Wish, make_wish, parse_priority
+from forge.core.rules import version_in
+from forge.core.wish import (
+    FIRST_VERSION,
+    Options,
+    TypeDefaults,
+    Wish,
+    make_wish,
+    parse_priority,
+)
 from forge.http.access import Caller, User
 from forge.http.described import problems
 from forge.http.gathering import Gatherer
@@ -162,8 +170,15 @@ async def _one(request: Request, caller: Caller, kind: JobType, wanted: Dispatch
         if (trace := traceparent_of(request, name)) is not None:
             wish = wish._replace(traceparent=trace)
         text = await off_loop(await _size(request), kind.written, wanted.args)
+        if version_in(text) not in (None, FIRST_VERSION):
+            return await _alone(request, caller, kind, wanted)
         return Dispatched(await _gatherer(request).dispatch(caller, wish, text), True)
-    options = in_trace(request, name, _options(caller, kind, wanted))
+    return await _alone(request, caller, kind, wanted)
+
+
+async def _alone(request: Request, caller: Caller, kind: JobType, wanted: DispatchIn) -> Dispatched:
+    """Dispatch a job that needs more than the insert that many share."""
+    options = in_trace(request, kind.defaults.name, _options(caller, kind, wanted))
     size = await _size(request)
     (made,) = await caller.run(await off_loop(size, dispatching.one, kind, wanted.args, options))
     (await caller.app.session()).wake()

@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass
 from forge.core.duration import format_duration, parse_duration
 from forge.core.lifecycle import State, Status
 from forge.core.record import JobRecord
-from forge.core.wish import check_name
+from forge.core.wish import LONGEST_VERSION, check_name
 
 T = TypeVar("T")
 MOST_AT_ONCE = 10_000
@@ -48,6 +48,11 @@ AnyPriority = Literal["critical", "high", "normal", "low", "background", 100, 75
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63, strict=True)]
 Moment = Annotated[AwareDatetime, Field(strict=True)]
 Id = Annotated[UUID, Field(strict=True)]
+Version = Annotated[
+    str,
+    Field(min_length=1, max_length=LONGEST_VERSION),
+    AfterValidator(lambda value: check_name(value, what="it")),
+]
 Name = Annotated[
     str,
     Field(min_length=1, max_length=255),
@@ -69,6 +74,9 @@ class DispatchOptions(BaseModel):
         None, description="Must equal the token's; an operator may name any."
     )
     correlation_id: Id | None = None
+    payload_version: Version | None = Field(
+        None, description="Of the input's shape; `1.0` unless it is given here or in the input."
+    )
     queue: Name | None = None
     tags: list[Name] | None = Field(None, max_length=100)
     expires_at: Moment | None = Field(None, description="A job that was not started by then fails.")

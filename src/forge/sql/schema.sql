@@ -318,16 +318,16 @@ CREATE FUNCTION public.forge_current_tenant() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ((public.forge_caller() ->> 'tenant_id'::text))::bigint;
 
-CREATE FUNCTION public.forge_dispatch(job_type text, input jsonb DEFAULT '{}'::jsonb, priority text DEFAULT NULL::text, scheduled_at timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, tenant_id bigint DEFAULT NULL::bigint, correlation_id uuid DEFAULT NULL::uuid, queue text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, auth jsonb DEFAULT NULL::jsonb, meta jsonb DEFAULT NULL::jsonb, notify boolean DEFAULT false) RETURNS uuid
+CREATE FUNCTION public.forge_dispatch(job_type text, input jsonb DEFAULT '{}'::jsonb, priority text DEFAULT NULL::text, scheduled_at timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, tenant_id bigint DEFAULT NULL::bigint, correlation_id uuid DEFAULT NULL::uuid, payload_version text DEFAULT NULL::text, queue text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, auth jsonb DEFAULT NULL::jsonb, meta jsonb DEFAULT NULL::jsonb, notify boolean DEFAULT false) RETURNS uuid
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-    AS $$
+    AS $_$
 #variable_conflict use_column
 declare
     wish jsonb := coalesce(forge_dispatch.input, '{}');
     tenant bigint := forge_dispatch.tenant_id;
     correlation uuid := forge_dispatch.correlation_id;
-    version text := '1.0';
+    version text;
     kind forge_job_types;
     key text;
     job_id uuid := forge_uuidv7();
@@ -354,12 +354,19 @@ begin
     perform forge_check_name(tag, 'a tag') from unnest(forge_dispatch.tags) as tag;
 
     perform forge_check_references(kind, wish);
+    version := coalesce(forge_payload_version(wish), forge_dispatch.payload_version, '1.0');
+    if version <> forge_dispatch.payload_version then
+        raise exception '$.payload_version in the payload and the argument payload_version differ'
+            using errcode = 'invalid_parameter_value', hint = 'leave one of them out';
+    elsif length(forge_check_name(version, 'payload_version')) > 32 then
+        raise exception '$.payload_version must be text of 1 to 32 characters'
+            using errcode = 'invalid_parameter_value', hint = 'such as "1.0"';
+    end if;
     if kind.category is not null then
         wish := forge_ruled_payload(kind, wish, tenant, correlation, forge_dispatch.idempotency_key);
         tenant := wish ->> 'tenant_id';
         correlation := wish ->> 'correlation_id';
         key := wish ->> 'idempotency_key';
-        version := coalesce(wish ->> 'payload_version', version);
     elsif forge_dispatch.idempotency_key is null then
         key := forge_idempotency_key(kind.name, kind.idempotent, wish);
     else
@@ -391,7 +398,7 @@ begin
     end if;
     return job_id;
 end
-$$;
+$_$;
 
 CREATE FUNCTION public.forge_forbids_move(was text, becomes text, growth bigint, owner uuid, lease bigint) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -697,6 +704,10 @@ CREATE SEQUENCE public.forge_numbers
 CREATE FUNCTION public.forge_new_number() RETURNS bigint
     LANGUAGE sql
     RETURN (((((EXTRACT(epoch FROM clock_timestamp()) - (1577836800)::numeric) * (1000000)::numeric))::bigint << 2) | (nextval('public.forge_numbers'::regclass) & (3)::bigint));
+
+CREATE FUNCTION public.forge_payload_version(payload jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (jsonb_typeof((payload -> 'payload_version'::text)) = 'string'::text) THEN (payload ->> 'payload_version'::text) ELSE NULL::text END;
 
 CREATE FUNCTION public.forge_references(category text) RETURNS text[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -1225,7 +1236,7 @@ REVOKE ALL ON FUNCTION public.forge_count_dead_letters() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_current_tenant() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION public.forge_dispatch(job_type text, input jsonb, priority text, scheduled_at timestamp with time zone, delay interval, idempotency_key text, tenant_id bigint, correlation_id uuid, queue text, tags text[], expires_at timestamp with time zone, auth jsonb, meta jsonb, notify boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION public.forge_dispatch(job_type text, input jsonb, priority text, scheduled_at timestamp with time zone, delay interval, idempotency_key text, tenant_id bigint, correlation_id uuid, payload_version text, queue text, tags text[], expires_at timestamp with time zone, auth jsonb, meta jsonb, notify boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_forbids_move(was text, becomes text, growth bigint, owner uuid, lease bigint) FROM PUBLIC;
 
@@ -1266,6 +1277,8 @@ REVOKE ALL ON FUNCTION public.forge_may_tell(name text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.forge_name_cause() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_new_number() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_payload_version(payload jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_references(category text) FROM PUBLIC;
 

@@ -5,12 +5,14 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
 
+from forge.core.rules import VERSION, version_in
 from forge.core.wish import Wish
 from forge.store import binary
 from forge.store.statement import Statement, load, nothing
 
 BLOCK = 500
 UTF8 = "UTF8"
+_VERSION = VERSION.encode()
 
 
 class Copy(NamedTuple):
@@ -36,13 +38,14 @@ def as_copy(wish: Wish, records: Iterable[tuple[bytes, str]]) -> Copy:
     shared = {
         name: value
         for name, value in wish._asdict().items()
-        if value is not None and _DEFAULTS.get(name) != value
+        if value is not None and _DEFAULTS.get(name) != value and name != "payload_version"
     }
-    columns = ("id", "input", *shared)
+    # The version is each payload's own where it has one, and last so that the rest can be shared.
+    columns = ("id", "input", *shared, "payload_version")
     end = b"".join(
         binary.field(_WRITERS.get(name, str.encode)(value)) for name, value in shared.items()
     )
-    return Copy(columns, _blocks(records, len(columns), end))
+    return Copy(columns, _blocks(records, len(columns), end, wish.payload_version))
 
 
 def time_after(delay: timedelta) -> Statement[datetime]:
@@ -63,7 +66,6 @@ _DEFAULTS = {
     "priority": 50,
     "max_attempts": 3,
     "queue": "default",
-    "payload_version": "1.0",
 }
 
 _WRITERS: dict[str, Callable[[Any], bytes]] = {
@@ -81,13 +83,21 @@ _WRITERS: dict[str, Callable[[Any], bytes]] = {
 }
 
 
-def _blocks(records: Iterable[tuple[bytes, str]], columns: int, end: bytes) -> Iterator[bytes]:
+def _blocks(
+    records: Iterable[tuple[bytes, str]], columns: int, shared: bytes, version: str
+) -> Iterator[bytes]:
+    end = shared + binary.field(version.encode())
+
+    def own_end(input: bytes) -> bytes:
+        return shared + binary.field((version_in(input.decode()) or version).encode())
+
     rows = ((id, input.encode()) for id, input in records)
     begin, size = binary.begin_row(columns) + binary.UUID_SIZE, binary.size
     yield binary.HEADER
     while block := [
         # As binary.jsonb would write it, without a call for each.
-        b"%b%b%b\1%b%b" % (begin, id, size(len(input) + 1), input, end)
+        b"%b%b%b\1%b%b"
+        % (begin, id, size(len(input) + 1), input, own_end(input) if _VERSION in input else end)
         for id, input in islice(rows, BLOCK)
     ]:
         yield b"".join(block)

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from forge import Forge, InvalidPayload, InvalidValue, JobContext
+from forge import Forge, InvalidPayload, JobContext
 from tests.flow.engine.conftest import Work
 from tests.flow.payload_rules.ways import (
     CORRELATION,
@@ -158,7 +158,7 @@ async def test_the_version_of_a_payload_is_kept_beside_it(app: Forge, fetch: Fet
 
     versions = [(await handle.get()).payload_version for handle in (plain, inside, outside)]
     assert versions == ["1.0", "2.0", "3.0"]
-    with pytest.raises(InvalidValue, match="leave one of them out"):
+    with pytest.raises(InvalidPayload, match="differ; leave one of them out"):
         await fetch.dispatch(
             PAYLOAD | {"idempotency_key": "k4", "payload_version": "2.0"}, payload_version="3.0"
         )

@@ -16,7 +16,8 @@ with caller as materialized (
 ), letters as (
     select * from locked where status = 'pending_review'
 ), wishes as materialized (
-    select dlq_id, job_id, job_type, category, queue, priority, tenant_id, correlation_id, payload_version,
+    select dlq_id, job_id, job_type, category, queue, priority, tenant_id, correlation_id,
+           coalesce(forge_payload_version($5::text::jsonb), payload_version) as payload_version,
            coalesce($5::text::jsonb, payload) as payload, forge_uuidv7() as new_job_id,
            forge_retry_key(idempotency_key, dlq_id,
                            extract(epoch from statement_timestamp())

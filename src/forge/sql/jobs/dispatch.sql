@@ -6,5 +6,5 @@ insert into forge_jobs
      tags, meta)
 select wish.id, wish.input::jsonb, $3, $4, $5, $6, $7,
        coalesce($8::timestamptz, now()) + coalesce($9::interval, '0'), $10,
-       $11, $12, $13, $14::text::jsonb, $15, $16, $17, $18, $19, $20::text::jsonb
+       $11, $12, coalesce(forge_payload_version(wish.input::jsonb), $13), $14::text::jsonb, $15, $16, $17, $18, $19, $20::text::jsonb
 from unnest($1::uuid[], $2::text[]) as wish (id, input);

@@ -16,7 +16,7 @@ with wishes as materialized (
          expires_at, retry_of, parent_id, tags, meta)
     select wishes.id, wishes.input, wishes.key, $3, $4, $5, $6, $7,
            coalesce($8::timestamptz, now()) + coalesce($9::interval, '0'), $10,
-           $11, $12, $13, $14::text::jsonb, $15, $16, $17, $18, $19, $20::text::jsonb
+           $11, $12, coalesce(forge_payload_version(wishes.input), $13), $14::text::jsonb, $15, $16, $17, $18, $19, $20::text::jsonb
     from wishes join keys on keys.key = wishes.key and keys.job_id = wishes.id
     returning id
 )

@@ -3,6 +3,11 @@
 
 alter table forge_job_types add column allow_sensitive text[] not null default '{}';
 
+-- The version that a payload has in itself, where it has one.
+create function forge_payload_version(payload jsonb) returns text
+    language sql immutable parallel safe
+    return case when jsonb_typeof(payload -> 'payload_version') = 'string' then payload ->> 'payload_version' end;
+
 -- One value that was given as an argument, in the payload, or in both: then they must agree.
 create function forge_agreed(what text, inside jsonb, outside text) returns text
     language plpgsql immutable parallel safe as $$
@@ -351,6 +356,7 @@ create function forge_dispatch(
     idempotency_key text default null,
     tenant_id bigint default null,
     correlation_id uuid default null,
+    payload_version text default null,
     queue text default null,
     tags text[] default null,
     expires_at timestamptz default null,
@@ -364,7 +370,7 @@ declare
     wish jsonb := coalesce(forge_dispatch.input, '{}');
     tenant bigint := forge_dispatch.tenant_id;
     correlation uuid := forge_dispatch.correlation_id;
-    version text := '1.0';
+    version text;
     kind forge_job_types;
     key text;
     job_id uuid := forge_uuidv7();
@@ -391,12 +397,19 @@ begin
     perform forge_check_name(tag, 'a tag') from unnest(forge_dispatch.tags) as tag;
 
     perform forge_check_references(kind, wish);
+    version := coalesce(forge_payload_version(wish), forge_dispatch.payload_version, '1.0');
+    if version <> forge_dispatch.payload_version then
+        raise exception '$.payload_version in the payload and the argument payload_version differ'
+            using errcode = 'invalid_parameter_value', hint = 'leave one of them out';
+    elsif length(forge_check_name(version, 'payload_version')) > 32 then
+        raise exception '$.payload_version must be text of 1 to 32 characters'
+            using errcode = 'invalid_parameter_value', hint = 'such as "1.0"';
+    end if;
     if kind.category is not null then
         wish := forge_ruled_payload(kind, wish, tenant, correlation, forge_dispatch.idempotency_key);
         tenant := wish ->> 'tenant_id';
         correlation := wish ->> 'correlation_id';
         key := wish ->> 'idempotency_key';
-        version := coalesce(wish ->> 'payload_version', version);
     elsif forge_dispatch.idempotency_key is null then
         key := forge_idempotency_key(kind.name, kind.idempotent, wish);
     else
