@@ -66,6 +66,8 @@ class Forge(Calls, Recurring, Requesting, Measured):
         self.middlewares: list[Middleware] = []
         self.classifier = Classifier()
         self._session: Session | None = None
+        # The database role that Forge's own statements take.
+        self._role: str | None = None
         self.configure(given_or_loaded(config), database_url=database_url)
 
     @classmethod
@@ -337,7 +339,7 @@ class Forge(Calls, Recurring, Requesting, Measured):
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.loop is not loop:
             # Connections belong to the loop that opened them; another loop opens its own.
-            self._session = Session(loop, self.config, self._database_url, self)
+            self._session = Session(loop, self.config, self._database_url, self, self._role)
         return self._session
 
     async def _job_type(self, job: JobDefinition[Any, Any] | str, conn: Any) -> JobType:

@@ -27,7 +27,9 @@ class Session:
         config: Config,
         database_url: str | None,
         measured: Measured,
+        role: str | None = None,
     ) -> None:
+        self._role = role
         self._measured = measured
         self.loop = loop
         self._config = config
@@ -120,4 +122,5 @@ class Session:
             observers=self._measured.observers,
             events=self._measured.events,
             callers=Callers(self._config.auth.secret),
+            role=self._role,
         )

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from forge.app import Forge
-from forge.cli.check_callers import check_callers
+from forge.cli.check_callers import check_api_rights, check_callers
 from forge.cli.check_rights import check_rights
 from forge.cli.check_tables import check_tables
 from forge.cli.check_work import check_work
@@ -36,6 +36,8 @@ async def _ask(app: Forge, database: Database, findings: list[Finding]) -> None:
     findings.append(await _grants(database))
     findings += await check_rights(database, is_embedded=app.is_embedded)
     findings.append(await check_callers(database))
+    if app.config.auth.is_configured and app.config.server.database_url is None:
+        findings.append(await check_api_rights(database))
     findings += await check_tables(database, app.config.retention)
     findings += await check_work(app, database)
 

@@ -22,6 +22,7 @@ from forge.core.event import Events
 from forge.core.harmless import harmless
 from forge.core.redact import redact, redact_text
 from forge.core.sensitive_names import names_a_secret
+from forge.store.roles import API_ROLE
 
 if TYPE_CHECKING:
     import uvicorn
@@ -99,12 +100,15 @@ async def make_api_server(
     app: "Forge", *, access_log: bool, is_development: bool = False
 ) -> "uvicorn.Server":
     """Return the server of an app's HTTP API."""
-    from forge.cli.check_callers import see_that_callers_are_accepted
+    from forge.cli.check_callers import see_that_callers_are_accepted, tell_rights
     from forge.http.app import create_app, end_streams
 
+    app._role = API_ROLE
     # The embedded PostgreSQL starts now; a configured one is reached when it is first needed.
     await (await app.session()).database()
     await see_that_callers_are_accepted(app)
+    if not is_development:
+        await tell_rights(app)
     api = create_app(app, is_development=is_development)
     return make_server(
         api,

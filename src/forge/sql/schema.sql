@@ -489,7 +489,7 @@ $$;
 CREATE FUNCTION public.forge_is_bound() RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-    RETURN (NOT (pg_has_role(SESSION_USER, CURRENT_USER, 'usage'::text) OR COALESCE(pg_has_role(SESSION_USER, (to_regrole('forge_worker'::text))::oid, 'usage'::text), false)));
+    RETURN ((current_setting('role'::text) = 'forge_api'::text) OR (NOT (pg_has_role(SESSION_USER, CURRENT_USER, 'usage'::text) OR COALESCE(pg_has_role(SESSION_USER, (to_regrole('forge_worker'::text))::oid, 'usage'::text), false))));
 
 CREATE FUNCTION public.forge_is_card(digits text) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

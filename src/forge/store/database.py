@@ -16,7 +16,7 @@ from forge.store.links import Links
 from forge.store.loss import watch
 from forge.store.monitor import Monitor
 from forge.store.statement import Statement
-from forge.store.tenant import SETTING, Callers, act_in_transaction, execute, standing
+from forge.store.tenant import SETTING, Callers, act_in_transaction, execute, standing, take_role
 from forge.store.times import read_all_times
 
 T = TypeVar("T")
@@ -37,8 +37,11 @@ class Database:
         observers: list[Observer] | None = None,
         events: Events | None = None,
         callers: Callers | None = None,
+        role: str | None = None,
     ) -> None:
         self.url = url
+        # Forge's own statements take it where they may; handlers and mutations do not.
+        self.role = role
         # Signs for whom its sessions act.
         self.callers = callers or Callers()
         self.pool_size = pool_size
@@ -63,7 +66,7 @@ class Database:
         """Open one connection; `planned` ones run Forge's own statements only."""
         connection = await self._connector.connect(**self._options(planned))
         if planned:
-            await _prepare(connection)
+            await self._prepare(connection)
         return connection
 
     def link(self, *, timeout: float = 30, is_elsewhere: bool = False, keeps: bool = False) -> Link:
@@ -76,6 +79,7 @@ class Database:
             self.connect,
             place=lambda: self.place,
             callers=self.callers,
+            role=self.role,
             pooler=self.pooler,
             timeout=timeout,
             observers=self.observers,
@@ -103,6 +107,8 @@ class Database:
         async with self.acquire() as connection, connection.transaction():
             if tenant is not None or self.pooler:
                 await execute(connection, act_in_transaction(self.callers.tenant(tenant)))
+            if self.pooler and self.role is not None:
+                await execute(connection, take_role(self.role, in_transaction=True))
             yield connection
 
     async def is_bound(self) -> bool:
@@ -131,6 +137,15 @@ class Database:
         if users is not None:
             await _close(users)
 
+    async def _prepare(self, connection: "asyncpg.Connection[Any]") -> None:
+        try:
+            await read_all_times(connection)
+            if self.role is not None and not self.pooler:
+                await execute(connection, take_role(self.role, in_transaction=False))
+        except BaseException:
+            connection.terminate()
+            raise
+
     def _options(self, planned: bool) -> dict[str, Any]:
         own = {**SESSION, SETTING: self.callers.tenant(None)} if planned else None
         return {
@@ -142,14 +157,6 @@ class Database:
         connection = await self._connector.connect(**self._options(planned=False), **given)
         self._monitor.add_handlers(connection)
         return connection
-
-
-async def _prepare(connection: "asyncpg.Connection[Any]") -> None:
-    try:
-        await read_all_times(connection)
-    except BaseException:
-        connection.terminate()
-        raise
 
 
 async def _forget_session(connection: "asyncpg.Connection[Any]") -> None:

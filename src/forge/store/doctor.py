@@ -2,11 +2,17 @@
 
 from forge.store.database import Database
 from forge.store.migrate import Migration, pending
+from forge.store.roles import API_ROLE
 from forge.store.statement import Row, Rows, Statement, load, only, rows
 
 
 def server() -> Statement[Row]:
     return Statement(load("doctor/server"), (), only)
+
+
+def api_rights() -> Statement[Row]:
+    """Ask as whom a session acts, and whether it may do more than the API needs."""
+    return Statement(load("doctor/api_rights"), (API_ROLE,), only)
 
 
 def grants() -> Statement[Row]:

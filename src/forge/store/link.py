@@ -12,7 +12,7 @@ from forge.core.errors import ForgeError
 from forge.store.fault import BROKEN, DRIVER_ERRORS, is_lost, translated, unavailable
 from forge.store.secured import as_secured, is_secured, secured_text
 from forge.store.statement import Statement, load
-from forge.store.tenant import SETTING, Callers, act, execute, standing
+from forge.store.tenant import SETTING, Callers, act, execute, standing, take_role
 
 T = TypeVar("T")
 # Told of each statement how many seconds it took, and what it failed with if it did.
@@ -41,6 +41,7 @@ class Link:
         *,
         place: Callable[[], str],
         callers: Callers,
+        role: str | None = None,
         pooler: bool = False,
         timeout: float = 30,
         observers: Sequence[Observer] = (),
@@ -59,6 +60,8 @@ class Link:
         self._sent_at: float | None = None
         self.opened_at = 0.0
         self._callers = callers
+        # Behind a pooler it is taken for each transaction, else when the session is opened.
+        self._role = role
         self._observers = observers
         self._pooler = pooler
         self._timeout = timeout
@@ -91,7 +94,9 @@ class Link:
                 statement = as_secured(statement)
             if self._pooler:
                 caller = self._callers.tenant(tenant)
-                return await _fetch_in_transaction(connection, statement, self._timeout, caller)
+                return await _fetch_in_transaction(
+                    connection, statement, self._timeout, caller, self._role
+                )
             if tenant != self.tenant or monotonic() > self._act_again_at:
                 await self._act_for(connection, tenant)
             return await connection.fetch(statement.sql, *statement.args, timeout=self._timeout)
@@ -217,12 +222,18 @@ class Link:
 
 
 async def _fetch_in_transaction(
-    connection: "asyncpg.Connection[Any]", statement: Statement[Any], timeout: float, caller: str
+    connection: "asyncpg.Connection[Any]",
+    statement: Statement[Any],
+    timeout: float,
+    caller: str,
+    role: str | None,
 ) -> Any:
     """Run a statement where a pooler forbids to set the planner and the caller for the session."""
     settings = {**PLANNER, SETTING: caller}
     async with asyncio.timeout(timeout), connection.transaction(isolation="read_committed"):
         await connection.execute(load("transaction/plan"), [*settings], [*settings.values()])
+        if role is not None:
+            await execute(connection, take_role(role, in_transaction=True))
         return await connection.fetch(statement.sql, *statement.args)
 
 

@@ -10,7 +10,8 @@ from forge.store.database import Database
 from forge.store.migrate import LOCK
 from forge.store.statement import load
 
-ROLES = ("forge_api", "forge_worker")
+API_ROLE = "forge_api"
+ROLES = (API_ROLE, "forge_worker")
 
 
 async def grant_roles(database: Database) -> None:

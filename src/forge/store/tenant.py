@@ -43,6 +43,11 @@ def act_in_transaction(caller: str) -> Statement[None]:
     return Statement(load("tenant/act_in_transaction"), (caller,), nothing)
 
 
+def take_role(role: str, *, in_transaction: bool) -> Statement[bool]:
+    """Take a role where it exists and the login may; say whether it was taken."""
+    return Statement(load("tenant/take_role"), (role, in_transaction), bool)
+
+
 def standing() -> Statement[Row]:
     """Ask whether this login has to name a caller, and whether callers have to be signed."""
     return Statement(load("tenant/standing"), (), only)
@@ -54,7 +59,7 @@ def is_operator() -> Statement[bool]:
 
 
 async def execute(
-    connection: "asyncpg.Connection[Any]", statement: Statement[None], timeout: float | None = None
+    connection: "asyncpg.Connection[Any]", statement: Statement[Any], timeout: float | None = None
 ) -> None:
     """Run one of these statements on a connection of Forge's own."""
     await connection.execute(statement.sql, *statement.args, timeout=timeout)

@@ -19,11 +19,12 @@ begin
 end
 $$;
 
--- Whether the login of this session has to name a caller, for functions that run as their owner: it
--- is neither the owner's nor a worker's.
+-- Whether this session has to name a caller, for functions that run as their owner: its login is
+-- neither the owner's nor a worker's, or it has taken the role forge_api.
 create function forge_is_bound() returns boolean
     language sql stable parallel safe security definer
-    return not (pg_has_role(session_user, current_user, 'usage')
+    return current_setting('role') = 'forge_api'
+        or not (pg_has_role(session_user, current_user, 'usage')
                 or coalesce(pg_has_role(session_user, to_regrole('forge_worker')::oid, 'usage'), false));
 
 -- The caller that forge.tenant_id names: {"tenant_id": 7 or null for an operator}, with "auth" where
