@@ -1,6 +1,7 @@
 """One try at a job, from the moment a slot takes it until its slot is free again."""
 
 import asyncio
+import time
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 
 NEVER = float("inf")
+# Seconds that a handler has to clean up before it is interrupted again.
+PATIENCE = 0.9
 
 
 class Stop(Enum):
@@ -27,6 +30,7 @@ class Attempt:
     """A running handler and what is known of it."""
 
     __slots__ = (
+        "_asked_at",
         "began",
         "context",
         "deadline",
@@ -50,6 +54,7 @@ class Attempt:
         self.is_told = False
         self.deadline = NEVER
         self.stop: Stop | None = None
+        self._asked_at = -NEVER
         self.task: asyncio.Task[None] | None = None
         self.context: JobContext
         # How to stop code that the event loop cannot cancel: a thread, or a child process.
@@ -63,8 +68,12 @@ class Attempt:
         self.deadline = now + seconds
 
     def ask_to_stop(self, why: Stop) -> None:
-        """Ask the handler to stop; the first reason stays, asking again does no harm."""
+        """Ask the handler to stop; the first reason stays, asking again at once does nothing."""
         self.stop = self.stop or why
+        now = time.monotonic()
+        if now - self._asked_at < PATIENCE:
+            return
+        self._asked_at = now
         if self.interrupt is not None:
             self.interrupt(self.stop)
         elif self.task is not None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from forge import Forge, JobContext, JobFailed, TimedOut
+from forge.worker.attempt import Stop
 from tests.faults.kit.process import until
 from tests.flow.engine import handlers
 from tests.flow.engine.conftest import MakeApp, Work
@@ -162,3 +163,49 @@ def test_a_timeout_that_is_no_duration_is_refused_where_it_is_written(
 
         @app.job(timeout=timeout)
         async def hang(ctx: Any) -> None: ...
+
+
+@pytest.mark.parametrize("kind", ["thread", "async"])
+async def test_a_handler_that_is_asked_twice_at_once_can_clean_up(
+    app: Forge, work: Work, kind: str
+) -> None:
+    """The heartbeat's thread and the event loop may both ask for the same reason."""
+    begins, ends, asked_again = threading.Event(), threading.Event(), threading.Event()
+
+    def in_thread(ctx: JobContext) -> None:
+        if ctx.is_retry:
+            return
+        try:
+            while True:
+                threading.Event().wait(0.01)
+        finally:
+            begins.set()
+            while not asked_again.is_set():
+                threading.Event().wait(0.01)
+            ends.set()
+
+    async def on_the_loop(ctx: JobContext) -> None:
+        if ctx.is_retry:
+            return
+        try:
+            await asyncio.Event().wait()
+        finally:
+            begins.set()
+            await until(asked_again.is_set, 20, "it was asked again")
+            ends.set()
+
+    job = app.job(in_thread if kind == "thread" else on_the_loop)
+    worker = await work(app)
+    await job.dispatch()
+    await until(lambda: worker.runner.running, 20, "it runs")
+    (attempt,) = worker.runner.running.values()
+    if kind == "thread":
+        await until(lambda: attempt.interrupt is not None, 20, "its thread runs")
+    worker.runner.release_all(Stop.CUT_OFF)
+    await until(begins.is_set, 20, "it cleans up")
+
+    worker.runner.interrupt_all(Stop.CUT_OFF)
+    worker.runner.release_all(Stop.CUT_OFF)
+    asked_again.set()
+
+    await until(ends.is_set, 20, "it has cleaned up")
