@@ -41,7 +41,8 @@ class Lookout:
 
     def weigh(self, kind: TypeDefaults, text: str) -> None:
         """Warn of a payload that is larger than it should be."""
-        if len(text) > RECOMMENDED_SIZE:
+        size = len(text) if text.isascii() else len(text.encode())
+        if size > RECOMMENDED_SIZE:
             self._warn(
                 kind.name,
                 "$",

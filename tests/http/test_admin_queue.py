@@ -1,5 +1,6 @@
 """The queue as the admin API shows it: filters, pages, counts that say how well they are known."""
 
+import asyncio
 from typing import Any, get_args
 from uuid import uuid4
 
@@ -8,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from forge import Forge
+from forge import Forge, JobFailed, Retry, Transient, Worker
 from forge.core.rules import CATEGORIES
 from forge.http import admin_queue
 from forge.http.admin_shapes import Category
@@ -100,6 +101,14 @@ async def test_a_job_is_listed_by_the_names_of_the_admin_api_and_without_its_pay
         ({"category": "sync"}, 0),
         ({"correlation_id": CORRELATION}, 2),
         ({"correlation_id": CORRELATION, "category": "ingestion"}, 1),
+        ({"queue": "mail"}, 3),
+        ({"queue": "nowhere"}, 0),
+        ({"error_class": "transient"}, 1),
+        ({"error_class": "rate_limited"}, 0),
+        ({"idempotency_key": "k"}, 1),
+        ({"tenant_id": 3}, 1),
+        ({"tenant_id": 3, "status": "cancelled"}, 0),
+        ({"tenant_id": 4}, 0),
     ],
     ids=str,
 )
@@ -111,7 +120,9 @@ async def test_filters_narrow_both_the_list_and_the_count(
     await dispatched(http, user, correlation_id=CORRELATION)
     await dispatched(http, user, priority="background")
     over = await dispatched(http, user)
-    await psql.execute("update forge_jobs set status = 'cancelled' where id = $1", over)
+    await psql.execute(
+        "update forge_jobs set status = 'cancelled', error_class = 'transient' where id = $1", over
+    )
     await dispatched(
         http,
         user,
@@ -124,6 +135,42 @@ async def test_filters_narrow_both_the_list_and_the_count(
     page = await see(**asked)
 
     assert (len(page["jobs"]), page["total_count"]) == (found, found)
+
+
+async def test_a_manager_of_a_tenant_may_not_name_another(
+    http: httpx.AsyncClient, token: MakeToken, see: Any
+) -> None:
+    own = await see(tenant=3, tenant_id=3)
+    answer = await http.get(QUEUE, params={"tenant_id": 4}, headers=token(*MANAGER, tenant=3))
+
+    assert own["total_count"] == 0
+    assert answer.status_code == 403
+
+
+async def test_jobs_that_recovered_count_for_no_error_class(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken
+) -> None:
+    @app.job(retry=Retry(max_attempts=2, max_backoff="10ms"))
+    async def flaky(ctx: Any) -> None:
+        if ctx.attempt == 1:
+            raise Transient("not yet")
+
+    @app.job(max_attempts=1)
+    async def broken(ctx: Any) -> None:
+        raise Transient("never")
+
+    worker = Worker(app)
+    running = asyncio.create_task(worker.run())
+    await (await flaky.dispatch()).result(20)
+    with pytest.raises(JobFailed):
+        await (await broken.dispatch()).result(20)
+    worker.drain()
+    await running
+
+    answer = await http.get(f"{QUEUE}statistics/", headers=token(*MANAGER))
+
+    assert answer.json()["by_status"] == {"completed": 1, "dead_letter": 1}
+    assert answer.json()["by_error_class"] == {"none": 1, "transient": 1}
 
 
 async def test_pages_follow_each_other_and_the_count_is_of_all(

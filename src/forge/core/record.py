@@ -57,6 +57,8 @@ class JobRecord:
     tags: list[str] | None
     meta: Any
     checkpoint: Any
+    # when it was dispatched for, once scheduled_at says something else
+    original_scheduled_at: datetime | None = None
     # columns that Python cannot read, or that hold what they must not; they are None here
     undecodable: tuple[str, ...] = ()
 

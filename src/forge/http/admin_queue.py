@@ -8,8 +8,9 @@ from fastapi import APIRouter, Query
 
 from forge.core.dead_letter import Statistics
 from forge.core.lifecycle import Status
+from forge.core.retry import ErrorClass
 from forge.http.access import Caller, Manager
-from forge.http.admin_shapes import Category, QueueJob, QueuePage, QueueStatistics
+from forge.http.admin_shapes import Category, QueueJob, QueuePage, QueueStatistics, Tenant
 from forge.http.described import problems
 from forge.http.jobs_read import PRIORITIES
 from forge.http.paging import Asked, find_page, wanted_by
@@ -38,6 +39,10 @@ async def list_queue(
         str | None, Query(description="By name or value.", pattern=PRIORITIES)
     ] = None,
     correlation_id: UUID | None = None,
+    queue: Name | None = None,
+    error_class: ErrorClass | None = None,
+    idempotency_key: Name | None = None,
+    tenant_id: Tenant | None = None,
     cursor: Annotated[str | None, Query(description="The `next_cursor` of a page.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> QueuePage:
@@ -51,10 +56,14 @@ async def list_queue(
         priority=priority,
         category=category,
         correlation_id=correlation_id,
+        queue=queue,
+        error_class=error_class,
+        idempotency_key=idempotency_key,
+        tenant_id=caller.tenant_meant(tenant_id),
         cursor=cursor,
     )
     page, _ = await find_page(caller, asked, limit)
-    count, precision = await _count(caller, wanted_by(asked))
+    count, precision = await _count(caller, wanted_by(asked), asked.tenant_id)
     return QueuePage(
         jobs=[QueueJob.of(job) for job in page.items],
         total_count=max(count, len(page.items)),
@@ -78,13 +87,13 @@ async def queue_statistics(caller: Manager) -> QueueStatistics:
     )
 
 
-async def _count(caller: Caller, wanted: Wanted) -> tuple[int, Precision]:
+async def _count(caller: Caller, wanted: Wanted, tenant: int | None) -> tuple[int, Precision]:
     """Count what matches one by one where there are few; else as well as it can be known."""
-    looking = listing.count_matching(wanted, MOST_COUNTED + 1, caller.tenant_id)
+    looking = listing.count_matching(wanted, MOST_COUNTED + 1, tenant)
     found = await caller.run(looking)
     if found.looked_at <= MOST_COUNTED:
         return found.matching, "exact"
-    if caller.tenant_id is None:
+    if tenant is None:
         estimate = _of(await statistics.estimate_jobs(caller.run), wanted)
         if estimate is not None and estimate >= found.matching:
             return estimate, "estimate"
@@ -93,7 +102,8 @@ async def _count(caller: Caller, wanted: Wanted) -> tuple[int, Precision]:
 
 def _of(counts: Statistics, wanted: Wanted) -> int | None:
     """Return how many match, where no more than one thing is asked for that is counted."""
-    if wanted.priority is not None or wanted.correlation_id is not None:
+    uncounted = (wanted.priority, wanted.correlation_id, wanted.queue, wanted.idempotency_key)
+    if any(value is not None for value in uncounted):
         return None
     asked = [
         counted.get(name, 0)
@@ -101,6 +111,7 @@ def _of(counts: Statistics, wanted: Wanted) -> int | None:
             (wanted.statuses[0] if wanted.statuses else None, counts.by_status),
             (wanted.category, counts.by_category),
             (wanted.job_type, counts.by_type),
+            (wanted.error_class, counts.by_error_class),
         )
         if name is not None
     ]

@@ -38,6 +38,9 @@ class Asked(NamedTuple):
     cursor: str | None = None
     category: str | None = None
     correlation_id: UUID | None = None
+    error_class: str | None = None
+    idempotency_key: str | None = None
+    tenant_id: int | None = None
 
 
 async def find_page(caller: Caller, asked: Asked, limit: int) -> tuple[JobPage, int]:
@@ -46,29 +49,30 @@ async def find_page(caller: Caller, asked: Asked, limit: int) -> tuple[JobPage, 
     if statuses is not None and not statuses:
         return JobPage(items=[], next_cursor=None, stopped_early=False), 0
     wanted = wanted_by(asked)
-    found = await gather(caller, _way(caller, statuses), wanted, limit, asked.q)
+    tenant = caller.tenant_meant(asked.tenant_id)
+    found = await gather(caller, _way(tenant, statuses), wanted, limit, asked.q)
     if found.stopped_early and asked.q is None and statuses is not None and set(statuses) <= LIVE:
-        found = await _few(caller, wanted, limit) or found
+        found = await _few(caller, tenant, wanted, limit) or found
     cursor = None if found.last is None else write_cursor(found.last)
     page = JobPage(items=found.jobs, next_cursor=cursor, stopped_early=found.stopped_early)
     return page, found.size
 
 
-def _way(caller: Caller, statuses: Collection[Status] | None) -> Look:
+def _way(tenant: int | None, statuses: Collection[Status] | None) -> Look:
     """Return the statement that reads the fewest rows for these jobs."""
-    if caller.tenant_id is not None:
-        return partial(listing.page_of_tenant, caller.tenant_id)
+    if tenant is not None:
+        return partial(listing.page_of_tenant, tenant)
     if statuses is not None and ENDED.issuperset(statuses):
         return listing.page_ended
     return listing.page
 
 
-async def _few(caller: Caller, wanted: Wanted, limit: int) -> Gathered | None:
+async def _few(caller: Caller, tenant: int | None, wanted: Wanted, limit: int) -> Gathered | None:
     """Look among the jobs that are not final, wherever they lie, unless they are too many."""
     live = await caller.run_over_all(listing.count_live(WINDOW + 1))
     if sum(row["count"] for row in live) > WINDOW:
         return None
-    return await gather(caller, partial(listing.page_live, caller.tenant_id), wanted, limit)
+    return await gather(caller, partial(listing.page_live, tenant), wanted, limit)
 
 
 def _statuses(asked: Asked) -> Collection[Status] | None:
@@ -101,6 +105,8 @@ def wanted_by(asked: Asked) -> Wanted:
         until=asked.until,
         category=asked.category,
         correlation_id=asked.correlation_id,
+        error_class=asked.error_class,
+        idempotency_key=asked.idempotency_key,
     )
 
 

@@ -372,6 +372,10 @@ begin
     else
         key := forge_check_name(forge_dispatch.idempotency_key, 'idempotency_key');
     end if;
+    if octet_length(wish::text) > 10240 then
+        raise warning 'the payload of % is larger than 10,240 bytes', kind.name
+            using hint = 'store the content elsewhere and pass a reference';
+    end if;
     if key is not null then
         select taken.job_id into known_id
         from forge_take_keys(array[tenant], array[key], array[job_id]) as taken;
@@ -988,7 +992,8 @@ CREATE TABLE public.forge_jobs (
     concurrency_key character varying(255),
     tags text[],
     meta jsonb,
-    checkpoint jsonb
+    checkpoint jsonb,
+    original_scheduled_at timestamp with time zone
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_analyze_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
 

@@ -27,6 +27,8 @@ class Wanted(NamedTuple):
     until: datetime | None = None
     category: str | None = None
     correlation_id: UUID | None = None
+    error_class: str | None = None
+    idempotency_key: str | None = None
 
 
 class Used(NamedTuple):
@@ -70,7 +72,8 @@ class Matching(NamedTuple):
 def count_matching(wanted: Wanted, look_at: int, tenant: int | None) -> Statement[Matching]:
     """Count by what jobs are; when they were made and what they hold is not looked at."""
     what = (wanted.job_type, wanted.priority, wanted.category, wanted.correlation_id)
-    args: tuple[Any, ...] = (look_at, wanted.statuses, *what)
+    which = (wanted.queue, wanted.error_class, wanted.idempotency_key)
+    args: tuple[Any, ...] = (look_at, wanted.statuses, *what, *which)
     if tenant is None:
         return Statement(load("jobs/count_matching"), args, _matching)
     return Statement(load("jobs/count_matching_of_tenant"), (*args, tenant), _matching)

@@ -1,12 +1,15 @@
 """Types without a category: what had better not be in a payload is warned of, once."""
 
+import json
 import logging
 from typing import Any
 
+import psycopg
 import pytest
 
 from forge import Forge, JobContext
 from forge.core.event import PayloadDoubted
+from tests.flow.payload_rules.ways import make_known
 
 
 @pytest.fixture
@@ -72,3 +75,26 @@ async def test_what_a_type_allows_is_not_warned_of(
         await walk.dispatch({"page_token": "abc"})
 
     assert not [r for r in caplog.records if r.name == "forge"]
+
+
+async def test_sql_warns_of_a_large_payload_too(plain: Forge, database_url: str) -> None:
+    await make_known(plain)
+    warned: list[str] = []
+
+    with psycopg.connect(database_url) as conn:
+        conn.add_notice_handler(lambda notice: warned.append(f"{notice.severity} {notice}"))
+        for count in (10, 10_000):
+            conn.execute(
+                "select forge_dispatch('plain', %s)",
+                (json.dumps({"numbers": list(range(count))}),),
+            )
+
+    (warning,) = [f"{each}" for each in warned]
+    assert warning.startswith("WARNING")
+
+
+async def test_size_is_counted_in_bytes(plain: Forge, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "forge"):
+        await plain.dispatch("plain", {"names": ["ä" * 900] * 10})
+
+    assert "larger than 10,240 bytes" in caplog.text

@@ -6,7 +6,9 @@
 -- else by now.
 with done as (
     update forge_jobs as job
-    set status = 'completed', output = ack.output::jsonb, completed_at = now(), progress_percent = 100
+    set status = 'completed', output = ack.output::jsonb, completed_at = now(), progress_percent = 100,
+        -- it has recovered: statistics of errors count what fails
+        error_class = null
     from unnest($1::text::uuid[], $2::text::bigint[], $3::text[]) as ack (id, lease, output)
     where job.id = any (array[ack.id]) and job.lease = ack.lease and job.status = $4
     returning job.id

@@ -1,8 +1,8 @@
 -- Jobs that ended otherwise than well, the newest first, among so many rows of each status.
 -- $1 before which id, $2 from which id on, $3 statuses, $4 type, $5 queue, $6 priority, $7 since,
--- $8 until, $9 category, $10 correlation id,
--- $11 how many rows to look at, $12 how many to return, $13 bytes of JSON after which to stop,
--- $14 seconds after which to stop. Null means any.
+-- $8 until, $9 category, $10 correlation id, $11 error class, $12 idempotency key,
+-- $13 how many rows to look at, $14 how many to return, $15 bytes of JSON after which to stop,
+-- $16 seconds after which to stop. Null means any.
 -- The row at which the look around ended is returned too; `is_stop` marks it, `matches` says whether
 -- it was wanted. `is_full` marks the row with which the page became too long.
 -- Compared as pairs: an equation would let the planner walk through the rows of every status.
@@ -10,30 +10,32 @@ with chosen as (
     select job.*
     from unnest($3::text[]) as wanted (status)
     cross join lateral (
-        select *, not matches or place = $11 as is_stop
+        select *, not matches or place = $13 as is_stop
         from (
             select *, (($3::text[] is null or status = any ($3)) and ($4::text is null or job_type = $4)
                        and ($5::text is null or queue = $5) and ($6::integer is null or priority = $6)
                        and ($7::timestamptz is null or created_at >= $7)
                        and ($8::timestamptz is null or created_at < $8)
                        and ($9::text is null or category = $9)
-                       and ($10::uuid is null or correlation_id = $10)) is true as matches
+                       and ($10::uuid is null or correlation_id = $10)
+                       and ($11::text is null or error_class = $11)
+                       and ($12::text is null or idempotency_key = $12)) is true as matches
             from (
                 select *, row_number() over (order by status desc, id desc) as place
                 from forge_jobs
                 where status in ('failed', 'dead_letter', 'cancelled')
                   and (status, id) < (wanted.status, $1) and (status, id) >= (wanted.status, $2)
                 order by status desc, id desc
-                limit $11::bigint
+                limit $13::bigint
             ) as looked
         ) as found
-        where matches or place = $11
-           or clock_timestamp() > statement_timestamp() + make_interval(secs => $14)
+        where matches or place = $13
+           or clock_timestamp() > statement_timestamp() + make_interval(secs => $16)
         order by status desc, id desc
-        limit $12
+        limit $14
     ) as job
     order by job.id desc
-    limit $12
+    limit $14
 ), measured as (
     select *, octet_length(input::text) + coalesce(octet_length(output::text), 0)
               + coalesce(octet_length(checkpoint::text), 0)
@@ -42,7 +44,7 @@ with chosen as (
 ), summed as (
     select *, sum(size) over (order by id desc) as spent from measured
 )
-select *, spent > $13::bigint as is_full
+select *, spent > $15::bigint as is_full
 from summed
-where spent - size <= $13
+where spent - size <= $15
 order by id desc;

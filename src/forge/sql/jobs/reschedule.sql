@@ -2,7 +2,8 @@
 -- $3 why, $4 the actor, $5 the time (null: now).
 with moved as (
     update forge_jobs
-    set scheduled_at = coalesce($5::timestamptz, now())
+    set scheduled_at = coalesce($5::timestamptz, now()),
+        original_scheduled_at = coalesce(original_scheduled_at, scheduled_at)
     where id = any ($1::uuid[]) and status in ('pending', 'retry') and ($2::bigint is null or tenant_id = $2)
     returning id, tenant_id
 ), audited as (

@@ -21,6 +21,7 @@ with lost as materialized (
 ), rescued as (
     update forge_jobs as job
     set status = 'retry', scheduled_at = now(), attempts = attempts - 1,
+        original_scheduled_at = coalesce(original_scheduled_at, scheduled_at),
         crashes = crashes + 1,
         suspect = suspect or lost.status = 'running',
         last_error = case when lost.status = 'running' then 'the worker died while it ran this job'

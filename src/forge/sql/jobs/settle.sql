@@ -17,6 +17,8 @@ with acks as materialized (
     set status = ack.status,
         scheduled_at = case when ack.delay is null then job.scheduled_at
                             else now() + make_interval(secs => ack.delay) end,
+        original_scheduled_at = case when ack.delay is null then job.original_scheduled_at
+                                     else coalesce(job.original_scheduled_at, job.scheduled_at) end,
         attempts = job.attempts - ack.given_back,
         crashes = job.crashes + ack.crashes,
         lone_crashes = job.lone_crashes + ack.lone_crashes,
@@ -43,7 +45,7 @@ with acks as materialized (
          original_created_at, original_scheduled_at, attempts)
     select id, job_type, category, queue, priority, tenant_id, correlation_id, idempotency_key, input,
            payload_version, own_error_class, exception, last_error, fingerprint, place,
-           attempts, crashes, created_at, scheduled_at,
+           attempts, crashes, created_at, coalesce(original_scheduled_at, scheduled_at),
            (select coalesce(jsonb_agg(jsonb_build_object(
                        'attempt', past.attempt, 'outcome', past.outcome, 'error_class', past.error_class,
                        'exception', past.exception, 'error', past.error,

@@ -72,7 +72,9 @@ create table forge_jobs (
     concurrency_key varchar(255),
     tags text[],
     meta jsonb,
-    checkpoint jsonb
+    checkpoint jsonb,
+    -- when it was dispatched for, once scheduled_at says something else
+    original_scheduled_at timestamptz
 ) with (
     -- Room for the versions that a claim and a completion leave: on the same page they cost a fifth
     -- less log and an eighth less time than on another.

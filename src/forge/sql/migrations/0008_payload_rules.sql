@@ -415,6 +415,10 @@ begin
     else
         key := forge_check_name(forge_dispatch.idempotency_key, 'idempotency_key');
     end if;
+    if octet_length(wish::text) > 10240 then
+        raise warning 'the payload of % is larger than 10,240 bytes', kind.name
+            using hint = 'store the content elsewhere and pass a reference';
+    end if;
     if key is not null then
         select taken.job_id into known_id
         from forge_take_keys(array[tenant], array[key], array[job_id]) as taken;
