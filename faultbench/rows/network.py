@@ -195,6 +195,9 @@ async def partition(stage: Stage) -> None:
         proxy.reset()
 
     await _cut_off(stage, client, worker, cut, heal)
+    # Its proxy accepts connections while the server is down, and closes them: that is no refusal.
+    worker.terminate()
+    await worker.ended()
     await _restart_stops_nothing(stage, client, server)
 
 
