@@ -1,5 +1,6 @@
 """Ids of jobs: as they are or as text, and what is none is refused before anybody waits for it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -37,7 +38,7 @@ async def test_what_is_no_id_is_refused_by_every_verb(app: Forge, psql: Any, no_
             await ask(app, no_id)
     for ask in SYNC_VERBS.values():
         with pytest.raises(InvalidValue, match="job_id must be a UUID, not"):
-            ask(app, no_id)
+            await asyncio.to_thread(ask, app, no_id)
 
     assert await psql.fetchval("select count(*) from forge_jobs") == 0
 
