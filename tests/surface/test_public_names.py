@@ -50,6 +50,7 @@ NAMES = {
     "Snooze",
     "StaleAttempt",
     "State",
+    "GrantMissing",
     "StatementRefused",
     "Status",
     "TimedOut",

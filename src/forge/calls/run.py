@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from forge.calls.context import ActionContext, CallContext, MutationContext, Who
 from forge.calls.definition import ActionDefinition, CallDefinition, MutationDefinition
 from forge.core.duration import format_duration
-from forge.core.errors import ForgeError, TimedOut
-from forge.store.fault import is_conflict
+from forge.core.errors import ForgeError, GrantMissing, TimedOut
+from forge.store.fault import is_conflict, is_denied
 from forge.store.transaction import busy, transaction
 
 if TYPE_CHECKING:
@@ -99,7 +99,19 @@ async def _answer(
             f"{format_duration(definition.timeout)}; raise its timeout, or dispatch a job for what "
             "takes long"
         ) from error
+    except Exception as error:
+        if is_denied(error):
+            raise _grant_missing(definition, error) from error
+        raise
     except SystemExit as error:
         # It would end the server with all the calls of others.
         raise ForgeError(f"{definition.name} called sys.exit; raise an error instead") from error
     return Answer(value, definition.encode_output(value, limit=app.config.payload.max_output))
+
+
+def _grant_missing(definition: CallDefinition[Any, Any], error: Exception) -> GrantMissing:
+    return GrantMissing(
+        f"the {definition.kind} {definition.name} lacks a grant: {error}; grant what it needs to "
+        "the login of this process, such as `grant select, insert on TABLE to forge_api` (a server "
+        "logs in with [server] database_url, or else [database] url)"
+    )

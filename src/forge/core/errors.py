@@ -100,6 +100,10 @@ class StatementRefused(ForgeError):
         self.blames_value = blames_value
 
 
+class GrantMissing(StatementRefused):
+    """A mutation or an action used a table that the login of its process has no rights on."""
+
+
 class SchemaMissing(ForgeError):
     """The database has no Forge tables, or older ones than this version needs."""
 

@@ -14,7 +14,7 @@ from forge.app import Forge
 from forge.calls.context import Who
 from forge.calls.definition import CallDefinition
 from forge.calls.run import Answer, run
-from forge.core.errors import DatabaseUnavailable, ForgeError, TimedOut
+from forge.core.errors import DatabaseUnavailable, ForgeError, GrantMissing, TimedOut
 from forge.core.signals import Rejected
 from forge.http.access import Caller, Need, User
 from forge.http.described import problems
@@ -95,6 +95,13 @@ async def _call(
         raise Problem("timed_out", f"{definition.name} took too long; try again later") from error
     except DatabaseUnavailable:
         raise
+    except GrantMissing as error:
+        log.error("%s", error)
+        raise Problem(
+            "internal",
+            f"the server's database login lacks a grant that the {definition.kind} "
+            f"{definition.name} needs; the server's log says which",
+        ) from error
     except ForgeError as error:
         # What its handler did wrong is not the fault of whoever called.
         log.error("%s %s failed", definition.kind, definition.name, exc_info=error)

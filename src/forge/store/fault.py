@@ -27,6 +27,7 @@ BROKEN = (
 )
 DRIVER_ERRORS = (*BROKEN, asyncpg.PostgresError)
 TOO_MANY_CONNECTIONS = "53300"
+INSUFFICIENT_PRIVILEGE = "42501"
 
 
 def state_of(error: BaseException | None) -> str:
@@ -64,6 +65,11 @@ def is_busy(error: BaseException | None) -> bool:
 def is_full(error: BaseException | None) -> bool:
     """Whether the server, or the role or database, has no connection left."""
     return state_of(error) == TOO_MANY_CONNECTIONS
+
+
+def is_denied(error: BaseException | None) -> bool:
+    """Whether the login lacks a grant: policies and functions refuse with the same SQLSTATE."""
+    return state_of(error) == INSUFFICIENT_PRIVILEGE and "permission denied for" in str(error)
 
 
 def is_conflict(error: BaseException | None) -> bool:
