@@ -89,6 +89,7 @@ def test_discarding_needs_notes(project: Project) -> None:
     done = project.forge("dlq", "discard", str(dlq_id), "--notes", "a duplicate")
 
     assert without.returncode == 2
+    assert "notes are required to discard a dead letter; explain why" in without.stderr
     assert done.stdout.strip() == f"{dlq_id} discarded"
     assert project.json("dlq", "list", "--status", "pending_review")["items"] == []
 

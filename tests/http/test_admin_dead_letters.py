@@ -229,4 +229,17 @@ async def test_discarding_needs_notes(psql: Any, operator: Admin, body: Any, pat
     answer = await operator.post(f"{dlq_id}/discard/", body)
 
     assert paths(answer) == [path]
+    if path == "$.notes" and len(str(body.get("notes") or "").strip()) == 0:
+        (fault,) = answer.json()["errors"]
+        assert fault["message"].startswith("notes are required to discard a dead letter; explain")
     assert (await operator.get(f"{dlq_id}/")).json()["status"] == "pending_review"
+
+
+async def test_an_edited_tenant_is_refused_with_the_reason(bury: Bury, admin: Admin) -> None:
+    letter = await bury(PAYLOAD, type="fetch")
+    body = {"notes": "moved", "payload": PAYLOAD | {"tenant_id": 124}}
+
+    answer = await admin.post(f"{letter.dlq_id}/reprocess/", body)
+
+    assert code(answer) == (422, "invalid")
+    assert "$.tenant_id cannot be edited: the new job keeps" in answer.json()["detail"]

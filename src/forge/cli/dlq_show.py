@@ -66,11 +66,11 @@ def _place(attempt: Mapping[str, Any]) -> tuple[Any, ...]:
 
 @click.command()
 @click.argument("dlq_id", type=Whole())
-@click.option("--notes", required=True, help="Why it is not to be done again; kept with it.")
+@click.option("--notes", help="Why it will not be reprocessed (required); kept with it.")
 @json_option
 @project_options
 def discard(
-    dlq_id: int, notes: str, app_option: str | None, config_path: Path | None, as_json: bool
+    dlq_id: int, notes: str | None, app_option: str | None, config_path: Path | None, as_json: bool
 ) -> None:
     """Close the review of a dead letter without doing it again."""
     from forge.cli.project import find_database, run

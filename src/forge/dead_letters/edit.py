@@ -29,6 +29,7 @@ async def edited(app: "Forge", letter: DeadLetter, payload: Any, conn: Any) -> s
         return text
     if not isinstance(payload, dict):
         raise InvalidPayload(f"the payload of {letter.job_type}: $ must be an object", "$")
+    _refuse_another_envelope(letter, payload)
     options: Options = {"idempotency_key": letter.idempotency_key or f"dlq_{letter.dlq_id}"}
     if letter.tenant_id is not None:
         options["tenant_id"] = letter.tenant_id
@@ -44,3 +45,15 @@ def _versioned(payload: Any, letter: DeadLetter) -> Any:
     if not isinstance(payload, dict) or not isinstance(original, dict) or VERSION not in original:
         return payload
     return {VERSION: original[VERSION]} | payload
+
+
+def _refuse_another_envelope(letter: DeadLetter, payload: dict[str, Any]) -> None:
+    kept = {"tenant_id": letter.tenant_id, "correlation_id": letter.correlation_id}
+    for name, value in kept.items():
+        given = payload.get(name)
+        if value is not None and given is not None and str(given).lower() != str(value):
+            message = (
+                f"$.{name} cannot be edited: the new job keeps the {name} of the dead letter; "
+                f"leave {name} out of the payload"
+            )
+            raise InvalidPayload(message, f"$.{name}")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from forge.app import Forge
     from forge.handle import JobHandle
 
+NOTES_NEEDED = "notes are required to discard a dead letter; explain why it will not be reprocessed"
 LONGEST_NOTES = 10_000
 MOST_LISTED = 10_000
 
@@ -138,14 +139,14 @@ class DeadLetters:
         self,
         dlq_id: int,
         *,
-        notes: str,
+        notes: str | None = None,
         actor: str | None = None,
         tenant_id: int | None = None,
         conn: Any = None,
     ) -> None:
-        """Close the review of a dead letter without doing it again, and say why."""
+        """Close the review of a dead letter without doing it again, and say why in `notes`."""
         if not (why := _notes(notes)):
-            raise InvalidValue("discard needs notes; say why it is not to be done again")
+            raise InvalidValue(NOTES_NEEDED)
         run = await self._run(conn)
         if not await run(dead_letters.discard(dlq_id, tenant_id, actor, why)):
             raise await self._reviewed(dlq_id, tenant_id, run)

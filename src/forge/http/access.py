@@ -41,7 +41,15 @@ class Need(StrEnum):
     def demand_of(self, identity: Identity) -> None:
         """Raise a 403 unless somebody has the role."""
         if not self.is_met_by(identity.roles):
-            raise Problem("forbidden", f"this needs the role {self}; ask for a token that has it")
+            raise Problem("forbidden", self._missing(identity.roles))
+
+    def _missing(self, roles: frozenset[Role]) -> str:
+        """Name every role that a token lacks: managers are staff, too."""
+        needed = ["staff", "manager"] if self is Need.MANAGER else [str(self)]
+        lacks = [role for role in needed if role not in roles]
+        if len(lacks) == 1:
+            return f"this needs the role {lacks[0]}; ask for a token that has it"
+        return f"this needs the roles {' and '.join(lacks)}; ask for a token that has both"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from forge.core.dead_letter import LetterStatus
 from forge.core.lifecycle import State, Status
 from forge.core.retry import ErrorClass
 from forge.dead_letters.bulk import HIGHEST_RATE, MOST_CANARIES
-from forge.dead_letters.review import LONGEST_NOTES, check_notes
+from forge.dead_letters.review import LONGEST_NOTES, NOTES_NEEDED, check_notes
 from forge.http.shapes import (
     UNDECODABLE,
     AnyPriority,
@@ -36,6 +36,18 @@ Notes = Annotated[
     Field(max_length=LONGEST_NOTES, description="Why; kept with the dead letter and its audit."),
     AfterValidator(lambda notes: check_notes(notes) if notes.strip() else ""),
 ]
+
+
+def _needed(notes: Any) -> Any:
+    if notes is None or (isinstance(notes, str) and not notes.strip()):
+        raise ValueError(NOTES_NEEDED)
+    return notes
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    del schema["default"]
+
+
 # As Whole, from the text of a query.
 Tenant = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 # The number of a dead letter, or of an event of the audit.
@@ -206,9 +218,12 @@ class ReprocessOut(BaseModel):
 class DiscardIn(BaseModel):
     """Why a dead letter is not done again."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"required": ["notes"]})
 
-    notes: Annotated[Notes, Field(min_length=1, pattern=r"\S")]
+    # A default, so that also where it is missing the message says what it is for.
+    notes: Annotated[Notes, Field(min_length=1, pattern=r"\S"), BeforeValidator(_needed)] = Field(
+        default="", validate_default=True, json_schema_extra=_without_default
+    )
 
 
 class DiscardOut(BaseModel):

@@ -781,8 +781,14 @@ declare
 begin
     if jsonb_typeof(payload) <> 'object' then
         raise exception 'the payload of % must be an object', kind.name using errcode = 'invalid_parameter_value';
-    elsif jsonb_typeof(payload -> 'tenant_id') <> 'number' and payload -> 'tenant_id' <> 'null' then
+    elsif jsonb_typeof(payload -> 'tenant_id') <> 'null'
+          and (jsonb_typeof(payload -> 'tenant_id') <> 'number' or payload ->> 'tenant_id' !~ '^-?[0-9]+$') then
         raise exception '$.tenant_id must be a whole number' using errcode = 'invalid_parameter_value';
+    elsif jsonb_typeof(payload -> 'correlation_id') <> 'null'
+          and (jsonb_typeof(payload -> 'correlation_id') <> 'string'
+               or payload ->> 'correlation_id' !~* '^\{?[0-9a-f]{4}(-?[0-9a-f]{4}){7}\}?$') then
+        raise exception '$.correlation_id must be a UUID'
+            using errcode = 'invalid_parameter_value', hint = 'such as 550e8400-e29b-41d4-a716-446655440000';
     elsif jsonb_typeof(payload -> 'payload_version') not in ('string', 'null') then
         raise exception '$.payload_version must be text' using errcode = 'invalid_parameter_value', hint = 'such as "1.0"';
     end if;

@@ -217,8 +217,10 @@ async def test_what_was_reviewed_is_not_discarded_after_all(
 async def test_discarding_needs_notes(app: Forge, bury: Bury, notes: Any) -> None:
     letter = await bury()
 
-    with pytest.raises(InvalidValue, match="discard needs notes"):
+    with pytest.raises(InvalidValue, match=r"notes are required to discard.*explain why"):
         await app.dead_letters.discard(letter.dlq_id, notes=notes)
+    with pytest.raises(InvalidValue, match="notes are required to discard"):
+        await app.dead_letters.discard(letter.dlq_id)
 
 
 async def test_what_is_not_there_or_anothers_is_unknown(app: Forge, bury: Bury, psql: Any) -> None:

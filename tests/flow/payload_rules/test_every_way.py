@@ -124,3 +124,23 @@ async def test_what_a_type_allows_is_let_through_everywhere(
             await dispatch(way, app, database_url, payload | {"refresh_token": "zzz"})
 
     assert await psql.fetchval("select count(*) from forge_jobs") == len(WAYS)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ({"correlation_id": "not-a-uuid"}, r"\$\.correlation_id must be a UUID"),
+        ({"correlation_id": 5}, r"\$\.correlation_id must be a UUID"),
+        ({"correlation_id": {}}, r"\$\.correlation_id must be a UUID"),
+        ({"tenant_id": 1.5}, r"\$\.tenant_id must be a whole number"),
+        ({"tenant_id": "one"}, r"\$\.tenant_id must be a whole number"),
+    ],
+)
+async def test_a_bad_envelope_is_named_by_its_path_in_python_and_in_sql(
+    app: Forge, fetch: Fetch, database_url: str, psql: Any, way: str, bad: Any, says: str
+) -> None:
+    with pytest.raises(Exception, match=says):
+        await dispatch(way, app, database_url, PAYLOAD | bad)
+
+    assert await psql.fetchval("select count(*) from forge_jobs") == 0
