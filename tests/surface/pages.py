@@ -10,6 +10,8 @@ PAGES = [
     *(CHECKOUT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
     *sorted((CHECKOUT / "docs").rglob("*.md")),
 ]
+# Where the files of this repository are shown: relative links do not work on PyPI.
+HOSTED = "https://github.com/forge-jobs/forge/blob/main/"
 # What a line prints, where the page says so: print(…)  # → this
 SAYS = re.compile(r"#\s*→\s*(.*)$")
 _FENCE = re.compile(r"^```(\w*)[ ]*([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

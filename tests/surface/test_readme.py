@@ -10,7 +10,7 @@ import pytest
 
 from forge import Config
 from forge.cli.main import forge, run
-from tests.surface.pages import CHECKOUT, PAGES, Block, blocks, name_of
+from tests.surface.pages import CHECKOUT, HOSTED, PAGES, Block, blocks, name_of
 from tests.surface.reading import do_what_it_says
 
 MOST_NOT_RUN = 4
@@ -101,14 +101,19 @@ def test_settings_that_are_shown_are_accepted(block: Block, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_to_something_that_is_there(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
-        if "://" in target:
+    for target in links(page):
+        if "://" in target and not target.startswith(HOSTED):
             continue
-        path, _, anchor = target.partition("#")
-        found = (page.parent / path).resolve() if path else page
+        path, _, anchor = target.removeprefix(HOSTED).partition("#")
+        folder = CHECKOUT if target.startswith(HOSTED) else page.parent
+        found = (folder / path).resolve() if path else page
         assert found.exists(), f"{target} leads nowhere"
         assert CHECKOUT in found.parents
         assert not anchor or anchor in _anchors(found), f"{target} names no heading"
+
+
+def links(page: Path) -> list[str]:
+    return re.findall(r"\]\(([^)\s]+)\)", page.read_text())
 
 
 def _anchors(page: Path) -> set[str]:

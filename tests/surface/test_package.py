@@ -1,0 +1,78 @@
+"""The package as PyPI shows it: its license, its addresses and a README whose links work there."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from email.message import Message
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from tests.surface.pages import CHECKOUT, HOSTED
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=CHECKOUT, check=True, capture_output=True)
+    (file,) = folder.glob("*.whl")
+    return zipfile.ZipFile(file)
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: zipfile.ZipFile) -> Message:
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    return Parser().parsestr(wheel.read(name).decode())
+
+
+def test_the_license_is_named_and_its_text_is_in_the_package(
+    wheel: zipfile.ZipFile, metadata: Message
+) -> None:
+    (file,) = (name for name in wheel.namelist() if name.endswith("/licenses/LICENSE"))
+
+    assert metadata["License-Expression"] == "MIT"
+    assert wheel.read(file).decode() == (CHECKOUT / "LICENSE").read_text()
+    assert wheel.read(file).startswith(b"MIT License")
+
+
+def test_the_addresses_of_the_project_are_given(metadata: Message) -> None:
+    urls = dict(value.split(", ", 1) for value in metadata.get_all("Project-URL", []))
+
+    assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} <= set(urls)
+    assert all(url.startswith("https://github.com/forge-jobs/forge") for url in urls.values())
+    for url in urls.values():
+        if url.startswith(HOSTED):
+            assert (CHECKOUT / url.removeprefix(HOSTED)).is_file()
+
+
+def test_the_classifiers_name_maturity_audience_and_every_supported_python(
+    metadata: Message,
+) -> None:
+    classifiers = metadata.get_all("Classifier", [])
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    least = project["requires-python"].removeprefix(">=")
+
+    assert f"Programming Language :: Python :: {least}" in classifiers
+    assert "Typing :: Typed" in classifiers
+    assert any(each.startswith("Development Status :: ") for each in classifiers)
+    assert any(each.startswith("Intended Audience :: ") for each in classifiers)
+    # PyPI refuses them beside a license expression.
+    assert not any(each.startswith("License :: ") for each in classifiers)
+
+
+def test_the_links_of_the_readme_work_on_pypi(metadata: Message) -> None:
+    readme = str(metadata.get_payload())
+    targets = re.findall(r"\]\(([^)\s]+)\)", readme)
+
+    assert len(targets) > 30
+    assert [target for target in targets if not target.startswith("https://")] == []
+
+
+def test_nothing_names_a_private_registry() -> None:
+    named = re.findall(r"https?://([^/\s\"]+)", Path(CHECKOUT / "pyproject.toml").read_text())
+
+    assert set(named) == {"github.com"}
