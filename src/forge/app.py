@@ -23,7 +23,7 @@ from forge.dead_letters import DeadLetters
 from forge.handle import JobHandle
 from forge.job_type import JobType
 from forge.lookout import Lookout
-from forge.registry import JobDefinition, job
+from forge.registry import In, JobDefinition, job
 from forge.requesting import Requesting
 from forge.requests import QUEUE
 from forge.schedules.definition import ScheduleDefinition
@@ -154,8 +154,8 @@ class Forge(Calls, Recurring, Requesting, Measured):
 
     async def dispatch(
         self,
-        job: JobDefinition[Any, Any] | str,
-        input: Any = None,
+        job: JobDefinition[In, Any] | str,
+        input: In | dict[str, Any] | None = None,
         *,
         conn: Any = None,
         notify: bool = False,
@@ -175,8 +175,8 @@ class Forge(Calls, Recurring, Requesting, Measured):
 
     async def dispatch_many(
         self,
-        job: JobDefinition[Any, Any] | str,
-        inputs: Iterable[Any],
+        job: JobDefinition[In, Any] | str,
+        inputs: Iterable[In | dict[str, Any] | None],
         *,
         conn: Any = None,
         notify: bool = False,

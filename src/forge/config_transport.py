@@ -9,8 +9,7 @@ from forge.config_section import Section
 from forge.config_values import Duration, Filled, Names
 from forge.core.duration import format_duration
 from forge.core.errors import InvalidValue
-
-PriorityName = Literal["critical", "high", "normal", "low", "background"]
+from forge.core.job import PriorityName
 
 
 class RouteConfig(Section):

@@ -4,7 +4,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar, overload
 
+from forge.core.job import PriorityLike
 from forge.core.retry import Retry
+from forge.core.rules import Category
 from forge.core.wish import Isolation
 from forge.registry import Idempotent, JobDefinition
 
@@ -18,28 +20,28 @@ class MakesJobs(Protocol):
     @overload
     def __call__(
         self, handler: Callable[[Any, In], Coroutine[Any, Any, Out]], /
-    ) -> JobDefinition[In, Out]: ...
+    ) -> JobDefinition[In, Out, Coroutine[Any, Any, Out]]: ...
     @overload
     def __call__(
         self, handler: Callable[[Any], Coroutine[Any, Any, Out]], /
-    ) -> JobDefinition[None, Out]: ...
+    ) -> JobDefinition[None, Out, Coroutine[Any, Any, Out]]: ...
     @overload
-    def __call__(self, handler: Callable[[Any, In], Out], /) -> JobDefinition[In, Out]: ...
+    def __call__(self, handler: Callable[[Any, In], Out], /) -> JobDefinition[In, Out, Out]: ...
     @overload
-    def __call__(self, handler: Callable[[Any], Out], /) -> JobDefinition[None, Out]: ...
+    def __call__(self, handler: Callable[[Any], Out], /) -> JobDefinition[None, Out, Out]: ...
     @overload
     def __call__(
         self,
         *,
         name: str | None = None,
         timeout: str | timedelta = "1h",
-        priority: str | int = "normal",
+        priority: PriorityLike = "normal",
         max_attempts: int | None = None,
         retry: Retry | None = None,
         worker_capability: str | None = None,
         queue: str = "default",
         idempotent: Idempotent = False,
-        category: str | None = None,
+        category: Category | None = None,
         requires: Sequence[str] | None = None,
         allow_sensitive: Sequence[str] = (),
         dead_letter: bool = True,

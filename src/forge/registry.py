@@ -5,14 +5,16 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+import typing_extensions
 from pydantic import ValidationError
 
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidPayload, InvalidValue, NotRegistered
+from forge.core.job import PriorityLike
 from forge.core.key import check_idempotent
 from forge.core.payload import HARD_LIMIT, decode, encode
 from forge.core.retry import Retry, check_max_attempts
-from forge.core.rules import ENVELOPE, VERSION, check_category
+from forge.core.rules import ENVELOPE, VERSION, Category, check_category
 from forge.core.sensitive import check_allowed
 from forge.core.wish import Isolation, TypeDefaults, check_name, parse_priority
 from forge.signature import (
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+# What a call of the handler gives: its output, or a coroutine of it.
+Returned = typing_extensions.TypeVar("Returned", default=Any)
 Idempotent = bool | str | Callable[[Any], str]
 Kind = Literal["async", "thread", "process"]
 
@@ -45,7 +49,7 @@ DEFAULT_ATTEMPTS = 3
 CATEGORY_ATTEMPTS = 5
 
 
-class JobDefinition(Generic[In, Out]):
+class JobDefinition(Generic[In, Out, Returned]):
     """A registered function: call it to run it here, dispatch it to run it in a worker."""
 
     def __init__(
@@ -54,13 +58,13 @@ class JobDefinition(Generic[In, Out]):
         *,
         name: str | None = None,
         timeout: str | timedelta = "1h",
-        priority: str | int = "normal",
+        priority: PriorityLike = "normal",
         max_attempts: int | None = None,
         retry: Retry | None = None,
         worker_capability: str | None = None,
         queue: str = "default",
         idempotent: Idempotent = False,
-        category: str | None = None,
+        category: Category | None = None,
         requires: Sequence[str] | None = None,
         allow_sensitive: Sequence[str] = (),
         dead_letter: bool = True,
@@ -162,8 +166,9 @@ class JobDefinition(Generic[In, Out]):
         """Write what the handler returned as JSON."""
         return None if value is None else encode(value, what="the output", limit=limit)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.handler(*args, **kwargs)
+    def __call__(self, *args: Any, **kwargs: Any) -> Returned:
+        returned: Returned = self.handler(*args, **kwargs)
+        return returned
 
     def __repr__(self) -> str:
         return f"<forge.job {self.name}>"

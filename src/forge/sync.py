@@ -10,7 +10,7 @@ from forge.core.wish import Options, check_uuid
 from forge.dead_letters.sync import SyncDeadLetters
 from forge.handle import JobHandle
 from forge.loop_app import LoopApp
-from forge.registry import JobDefinition
+from forge.registry import In, JobDefinition
 from forge.requests import cancelling, deleting, rescheduling, running_now
 from forge.schedules.sync import SyncSchedules
 from forge.store.borrowed import without_loop
@@ -40,8 +40,8 @@ class SyncForge:
 
     def dispatch(
         self,
-        job: JobDefinition[Any, Any] | str,
-        input: Any = None,
+        job: JobDefinition[In, Any] | str,
+        input: In | dict[str, Any] | None = None,
         *,
         conn: Any = None,
         notify: bool = False,
@@ -58,8 +58,8 @@ class SyncForge:
 
     def dispatch_many(
         self,
-        job: JobDefinition[Any, Any] | str,
-        inputs: Iterable[Any],
+        job: JobDefinition[In, Any] | str,
+        inputs: Iterable[In | dict[str, Any] | None],
         *,
         conn: Any = None,
         notify: bool = False,

@@ -9,6 +9,7 @@ from forge.core.errors import InvalidValue
 from forge.core.signals import Rejected
 from forge.core.wish import Options, check_dict, check_tenant, parse_uuid
 from forge.handle import JobHandle
+from forge.registry import In
 from forge.store.borrowed import run_on
 from forge.store.tenant import act_in_transaction
 from forge.telemetry.trace_source import traceparent_for
@@ -114,8 +115,8 @@ class MutationContext(CallContext):
 
     async def dispatch_job(
         self,
-        job: "JobDefinition[Any, Any] | str",
-        input: Any = None,
+        job: "JobDefinition[In, Any] | str",
+        input: In | dict[str, Any] | None = None,
         **options: "Unpack[Options]",
     ) -> JobHandle:
         """Ask for one call of a job, which exists if and only if the mutation commits."""
@@ -157,8 +158,8 @@ class ActionContext(CallContext):
 
     async def dispatch_job(
         self,
-        job: "JobDefinition[Any, Any] | str",
-        input: Any = None,
+        job: "JobDefinition[In, Any] | str",
+        input: In | dict[str, Any] | None = None,
         **options: "Unpack[Options]",
     ) -> JobHandle:
         """Ask for one call of a job, at once and for good."""

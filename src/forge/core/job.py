@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 BEGINNING_OF_TIME = datetime.min.replace(tzinfo=UTC)
@@ -17,6 +17,10 @@ class Priority(IntEnum):
     NORMAL = 50
     LOW = 25
     BACKGROUND = 0
+
+
+PriorityName = Literal["critical", "high", "normal", "low", "background"]
+PriorityLike = PriorityName | Literal[100, 75, 50, 25, 0] | Priority
 
 
 class Job(NamedTuple):

@@ -1,7 +1,7 @@
 """Payload rules: what a job of a category must carry, and what it must not."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from forge.core.errors import Fault, InvalidPayload, InvalidValue
@@ -10,6 +10,16 @@ from forge.core.sensitive import sensitive_faults
 from forge.core.sensitive_shapes import CARD_NUMBER, shape_of
 from forge.core.wish import FIRST_VERSION, check_name, check_version, is_tenant
 
+Category = Literal[
+    "ingestion",
+    "sync",
+    "recurrence",
+    "orchestration",
+    "documents",
+    "notifications",
+    "export",
+    "maintenance",
+]
 CATEGORIES: Mapping[str, str] = {
     "ingestion": "mail or files fetched, parsed, stored and mapped",
     "sync": "calendars and the like, pulled or pushed",

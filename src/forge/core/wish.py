@@ -9,7 +9,7 @@ from uuid import UUID
 
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue
-from forge.core.job import Priority
+from forge.core.job import Priority, PriorityLike
 from forge.core.payload import encode
 from forge.core.suggestion import suggestion
 
@@ -39,7 +39,7 @@ class TypeDefaults(NamedTuple):
 class Options(TypedDict, total=False):
     """What `dispatch` takes beside the input."""
 
-    priority: str | int
+    priority: PriorityLike
     scheduled_at: datetime
     delay: timedelta | str
     idempotency_key: str

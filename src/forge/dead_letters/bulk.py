@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from forge.core.dead_letter import CAUSES, UNDER_REVIEW, Causes, DeadLetterGroup, LetterFilter
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue
+from forge.core.job import PriorityLike
 from forge.core.payload import encode
 from forge.core.wish import Options, parse_priority
 from forge.store import audit, dead_letters
@@ -58,7 +59,7 @@ class Wanted(BaseModel):
         canary: int,
         canary_timeout: timedelta | str,
         max_failures: int,
-        priority: str | int | None,
+        priority: PriorityLike | None,
     ) -> Self:
         """Check what is asked for, or say what is allowed."""
         LetterFilter(**causes)  # which refuses what is no category

@@ -16,6 +16,7 @@ from forge.core.dead_letter import (
     Statistics,
 )
 from forge.core.errors import AlreadyReviewed, ForgeError, InvalidValue, UnknownDeadLetter
+from forge.core.job import PriorityLike
 from forge.core.payload import encode
 from forge.core.wish import check_name
 from forge.dead_letters.bulk import Plan, Run, Wanted, plan, request
@@ -164,7 +165,7 @@ class DeadLetters:
         canary: int = 1,
         canary_timeout: timedelta | str = "5m",
         max_failures: int = 5,
-        priority: str | int | None = "low",
+        priority: PriorityLike | None = "low",
         **causes: Unpack[Causes],
     ) -> "JobHandle":
         """Have a worker make new jobs of all that match, some a second, a few of them first.

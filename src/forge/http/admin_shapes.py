@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from forge.core.dead_letter import LetterStatus
 from forge.core.lifecycle import State, Status
 from forge.core.retry import ErrorClass
+from forge.core.rules import Category as Category
 from forge.dead_letters.bulk import HIGHEST_RATE, MOST_CANARIES
 from forge.dead_letters.review import LONGEST_NOTES, NOTES_NEEDED, check_notes
 from forge.http.shapes import (
@@ -21,16 +22,6 @@ from forge.http.shapes import (
     Whole,
 )
 
-Category = Literal[
-    "ingestion",
-    "sync",
-    "recurrence",
-    "orchestration",
-    "documents",
-    "notifications",
-    "export",
-    "maintenance",
-]
 Notes = Annotated[
     str,
     Field(max_length=LONGEST_NOTES, description="Why; kept with the dead letter and its audit."),

@@ -4,9 +4,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, TypeVar
 
 from forge.core.errors import InvalidValue
+from forge.core.job import PriorityLike
 from forge.core.retry import Retry
 from forge.core.run import write_next
-from forge.core.schedule import make_rule
+from forge.core.schedule import Missed, make_rule
 from forge.core.wish import Isolation
 from forge.registry import JobDefinition
 from forge.signature import Handler
@@ -22,7 +23,7 @@ class RunAttributes(TypedDict, total=False):
     """What a schedule has in common with a job."""
 
     timeout: str | timedelta
-    priority: str | int
+    priority: PriorityLike
     worker_capability: str | None
     retry: Retry | None
     isolation: Isolation
@@ -31,7 +32,7 @@ class RunAttributes(TypedDict, total=False):
 class ScheduleAttributes(RunAttributes, total=False):
     """What `@schedule` and `@cron` both take."""
 
-    missed: str
+    missed: Missed
     jitter: str | timedelta | None
 
 
@@ -46,7 +47,7 @@ class ScheduleDefinition(JobDefinition[In, Next]):
         every: str | timedelta | None = None,
         cron: str | None = None,
         tz: str | None = None,
-        missed: str = "once",
+        missed: Missed = "once",
         jitter: str | timedelta | None = None,
         **attributes: "Unpack[RunAttributes]",
     ) -> None:

@@ -7,8 +7,9 @@ from uuid import UUID
 
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue, UnknownSchedule
+from forge.core.job import PriorityLike
 from forge.core.payload import encode
-from forge.core.schedule import Rule, first_tick, jittered, make_rule
+from forge.core.schedule import Missed, Rule, first_tick, jittered, make_rule
 from forge.core.schedule_record import ScheduleRecord, schedule_name
 from forge.core.wish import TypeDefaults, check_name, check_tenant, parse_moment, parse_priority
 from forge.schedules.definition import ScheduleDefinition
@@ -55,9 +56,9 @@ class Options(TypedDict, total=False):
     every: str | timedelta
     cron: str
     tz: str
-    missed: str
+    missed: Missed
     jitter: str | timedelta
-    priority: str | int
+    priority: PriorityLike
     worker_capability: str
     timeout: str | timedelta
 
