@@ -129,11 +129,16 @@ async def test_an_unknown_option_is_told_those_that_there_are(app: Forge) -> Non
 
 def test_an_unknown_attribute_of_a_job_is_told_those_that_there_are(app: Forge) -> None:
     with pytest.raises(
-        InvalidValue, match="no attribute 'retries'; it takes name, timeout, priority, max_attempts"
+        InvalidValue, match="no attribute 'colour'; it takes name, timeout, priority, max_attempts"
     ):
 
-        @app.job(retries=3)
+        @app.job(colour=3)
         async def ping(ctx: Any) -> None: ...
+
+
+def test_a_misspelt_attribute_of_a_job_is_told_the_nearest_one(app: Forge) -> None:
+    with pytest.raises(InvalidValue, match=r"no attribute 'retries'; did you mean retry\?"):
+        app.job(retries=3)
 
 
 async def test_a_time_without_a_zone_says_how_to_give_it_one(app: Forge) -> None:
