@@ -90,6 +90,22 @@ def test_a_job_is_shown_with_the_traces_of_its_attempts(project: Project) -> Non
     assert [attempt["outcome"] for attempt in record["failed_attempts"]] == ["dead_letter"]
 
 
+def test_a_cancelled_job_has_the_time_of_its_cancellation_and_did_not_fail(
+    project: Project, tmp_path: Path
+) -> None:
+    with project.worker():
+        running = project.dispatch("wait_at", {"gate": str(tmp_path / "never")})
+        project.wait_for_status(running, "running")
+        waiting = project.dispatch("greet", {"name": "Ada"}, "--delay", "1h")
+        ended = [project.forge("jobs", "cancel", job) for job in (running, waiting)]
+        shown = [project.json("jobs", "show", job) for job in (running, waiting)]
+
+    assert [command.returncode for command in ended] == [0, 0]
+    assert [job["status"] for job in shown] == ["cancelled", "cancelled"]
+    assert [job["failed_at"] for job in shown] == [None, None]
+    assert all(job["cancelled_at"] >= job["created_at"] for job in shown)
+
+
 def test_a_running_job_is_cancelled_and_an_ended_one_erased(
     project: Project, tmp_path: Path
 ) -> None:

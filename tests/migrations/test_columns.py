@@ -31,6 +31,7 @@ CREATE TABLE known.forge_jobs (
 OURS = {
     "lease": "bigint",
     "crashes": "integer",
+    "cancelled_at": "timestamp with time zone",
     "suspect": "boolean",
     "queue": "character varying(255)",
     "tenant_id": "bigint",

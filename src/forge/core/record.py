@@ -36,6 +36,7 @@ class JobRecord:
     started_at: datetime | None
     completed_at: datetime | None
     failed_at: datetime | None
+    cancelled_at: datetime | None
     last_heartbeat: datetime | None
     lease: int
     crashes: int

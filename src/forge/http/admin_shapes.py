@@ -71,6 +71,7 @@ class QueueJob(BaseModel):
     started_at: datetime | None
     completed_at: datetime | None
     failed_at: datetime | None
+    cancelled_at: datetime | None
 
     @classmethod
     def of(cls, job: JobOut) -> "QueueJob":

@@ -26,6 +26,7 @@ COLUMNS = (
     "started_at",
     "completed_at",
     "failed_at",
+    "cancelled_at",
 )
 _BEFORE, _AFTER = '{"type":"job","job":', "}"
 

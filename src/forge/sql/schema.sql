@@ -984,6 +984,7 @@ CREATE TABLE public.forge_jobs (
     started_at timestamp with time zone,
     completed_at timestamp with time zone,
     failed_at timestamp with time zone,
+    cancelled_at timestamp with time zone,
     last_heartbeat timestamp with time zone,
     expires_at timestamp with time zone,
     timeout interval,

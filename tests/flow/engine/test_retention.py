@@ -229,7 +229,8 @@ async def _old(psql: Any, status: Status, days: int) -> UUID:
     milliseconds = int(at.timestamp() * 1000)
     old_id = UUID(int=milliseconds << 80 | 7 << 76 | uuid4().int & ((1 << 76) - 1))
     job_id = await placed(psql, status, worker=uuid4(), id=old_id, created_at=at)
-    column = "completed_at" if status is Status.COMPLETED else "failed_at"
+    ends = {Status.COMPLETED: "completed_at", Status.CANCELLED: "cancelled_at"}
+    column = ends.get(status, "failed_at")
     if status in FINAL:
         await psql.execute(f"update forge_jobs set {column} = $2 where id = $1", job_id, at)
     return job_id

@@ -21,6 +21,7 @@ select
     job.started_at,
     job.completed_at,
     job.failed_at,
+    job.cancelled_at,
     job.output,
     case
         when job.progress_message is not null or job.last_error is not null or job.output is not null

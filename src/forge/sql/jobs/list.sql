@@ -3,6 +3,7 @@
 -- was said that may quote what is secret in it.
 select id, job_type, status, priority, attempts, max_attempts, queue, tenant_id, progress_percent,
        progress_message, last_error, scheduled_at, created_at, started_at, completed_at, failed_at,
+       cancelled_at,
        case when progress_message is not null or last_error is not null then input end as input
 from forge_jobs
 where ($1::text[] is null or status = any ($1)) and ($2::text is null or job_type = $2)

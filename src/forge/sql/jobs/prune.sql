@@ -11,7 +11,7 @@ with bounds as materialized (
     from (select case when $5 then now() + interval '1 hour'
                       else now() - make_interval(secs => least($3::float8, $4::float8)) end) as bound (moment)
 ), looked as materialized (
-    select id, status, coalesce(completed_at, failed_at) as ended_at
+    select id, status, coalesce(completed_at, failed_at, cancelled_at) as ended_at
     from forge_jobs
     where id > case when $5 then greatest($1, (select id from bounds)) else $1 end
       and id < case when $5 then 'ffffffff-ffff-ffff-ffff-ffffffffffff' else (select id from bounds) end

@@ -58,6 +58,7 @@ create table forge_jobs (
     started_at timestamptz,
     completed_at timestamptz,
     failed_at timestamptz,
+    cancelled_at timestamptz,
     last_heartbeat timestamptz,
     expires_at timestamptz,
     timeout interval,
