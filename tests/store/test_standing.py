@@ -9,6 +9,7 @@ from forge.store import jobs
 from forge.store.database import Database
 from forge.store.link import Link
 from forge.worker.acker import Acker
+from forge.worker.stopped import StoppedAttempts
 from tests.store.placing import Psql, claim, insert, registered
 
 
@@ -25,7 +26,8 @@ async def test_a_recorded_failure_is_known_also_when_another_has_claimed_the_job
     await database.run(jobs.settle([failed]))
     await claim(database, other)
     link: Link = database.link()
-    acker = Acker([link], Events(), lambda ids: None, {})
+    events = Events()
+    acker = Acker([link], events, lambda ids: None, {}, StoppedAttempts(link, events))
 
     known = await acker._written_before(link, [failed], "settle")
     unknown = await acker._written_before(link, [late], "settle")

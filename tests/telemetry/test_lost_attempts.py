@@ -56,6 +56,39 @@ def test_the_attempt_of_a_killed_worker_is_logged_by_the_one_that_rescues_it(
     assert (completed["outcome"], completed["attempt"]) == ("completed", 1)
 
 
+def test_the_record_of_a_cancelled_attempt_has_the_state_of_its_job(
+    project: Project, tmp_path: Path
+) -> None:
+    with project.worker("--log-format", "json") as worker:
+        job_id = project.dispatch("wait_at", {"gate": str(tmp_path / "never")})
+        project.wait_for_status(job_id, "running")
+        project.forge("jobs", "cancel", job_id)
+        wait_until(lambda: len(records(worker.output(), job_id)) == 1, 20, "it is logged")
+        (stopped,) = records(worker.output(), job_id)
+
+    assert stopped.keys() >= FIELDS
+    assert (stopped["outcome"], stopped["state"]) == ("stopped", "cancelled")
+    assert stopped["error"] == "its job was cancelled"
+    assert stopped["retries"] == 0
+    assert stopped["duration"] > 0
+
+
+def test_the_record_of_an_attempt_that_lost_its_job_has_the_state_of_that_job(
+    project: Project, tmp_path: Path
+) -> None:
+    with project.worker("--log-format", "json") as worker:
+        job_id = project.dispatch("wait_at", {"gate": str(tmp_path / "never")})
+        project.wait_for_status(job_id, "running")
+        project.rows(
+            "update forge_jobs set status = 'retry', scheduled_at = now() + interval '1 h'"
+        )
+        wait_until(lambda: len(records(worker.output(), job_id)) == 1, 30, "it is logged")
+        (stopped,) = records(worker.output(), job_id)
+
+    assert (stopped["outcome"], stopped["state"]) == ("stopped", "failed_retryable")
+    assert "another worker has its job" in stopped["error"]
+
+
 def records(output: str, job_id: str) -> list[dict[str, Any]]:
     """Return the records of one job's attempts, in the order in which they were written."""
     written = [json.loads(line) for line in output.splitlines() if line.startswith("{")]

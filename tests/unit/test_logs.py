@@ -10,6 +10,7 @@ import pytest
 
 from forge.core.event import AttemptEnded, AttemptRefused, AttemptStopped, Events, JobsRescued
 from forge.core.job import Job
+from forge.core.lifecycle import Status
 from forge.core.outcome import (
     Crashed,
     Expired,
@@ -147,7 +148,7 @@ def test_what_is_not_an_attempt_of_its_own_is_said_too(caplog: pytest.LogCapture
     events = Events()
     log_events(events)
 
-    events.emit(AttemptStopped(JOB, 0.1))
+    events.emit(AttemptStopped(JOB, 0.1, Status.CANCELLED))
     events.emit(AttemptRefused(uuid4(), 3, "complete"))
     events.emit(JobsRescued((uuid4(),), (uuid4(),)))
     events.notice("error", "something broke", error="why")

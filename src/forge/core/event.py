@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from forge.core.job import Job
+from forge.core.lifecycle import Status
 from forge.core.outcome import Ack, Completion, Outcome, Returned
 
 
@@ -19,10 +20,14 @@ class AttemptEnded(NamedTuple):
 
 
 class AttemptStopped(NamedTuple):
-    """An attempt was stopped since its job was cancelled, or is another's by now."""
+    """An attempt was stopped because its job was cancelled or another worker has it.
+
+    `status` is the job's status after that; None for a deleted job or the run of a schedule.
+    """
 
     job: Job
     seconds: float
+    status: Status | None
 
 
 class AttemptLost(NamedTuple):

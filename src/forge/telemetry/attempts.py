@@ -75,7 +75,7 @@ class AttemptListener:
         match event:
             case AttemptEnded(job, _, Settlement(status=status), seconds):
                 self._spread(job.type, status).observe(seconds)
-            case AttemptStopped(job, seconds):
+            case AttemptStopped(job, seconds, _):
                 self._spread(job.type, Status.CANCELLED).observe(seconds)
             case AttemptRefused(_, _, act):
                 self._metrics.attempts_refused.labelled(act).add()

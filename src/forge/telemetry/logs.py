@@ -58,9 +58,10 @@ def log_event(event: Event) -> None:
     match event:
         case AttemptEnded():
             _log_attempt(event)
-        case AttemptStopped(job, seconds):
-            fields = _fields(job, seconds, "stopped", _NOT_ITS_OWN, None)
-            logger.warning("%s %s stopped: %s", job.type, job.id, _NOT_ITS_OWN, extra=fields)
+        case AttemptStopped(job, seconds, status):
+            why = _STOPPED.get(status, _NOT_ITS_OWN)
+            fields = _fields(job, seconds, "stopped", why, status)
+            logger.warning("%s %s stopped: %s", job.type, job.id, why, extra=fields)
         case AttemptLost():
             fields = _fields(event, event.seconds, "lost", _DIED, Status.RETRY)
             logger.warning("%s %s lost: %s", event.type, event.id, _DIED, extra=fields)
@@ -124,7 +125,8 @@ class TextFormatter(logging.Formatter):
 LONGEST_ERROR = 500
 LONGEST_SAID = 4000
 TEXT_FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
-_NOT_ITS_OWN = "its job was cancelled, or is another's by now"
+_NOT_ITS_OWN = "another worker has its job, or the job was deleted"
+_STOPPED = {Status.CANCELLED: "its job was cancelled"}
 _DIED = "the worker died while it ran this job"
 _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _PHRASES = {

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from forge.core.errors import StatementRefused
-from forge.core.event import AttemptEnded, AttemptRefused, AttemptStopped, Events
+from forge.core.event import AttemptEnded, AttemptRefused, Events
 from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.outcome import Ack, Completion, Failure, Policy, Raised, Settlement, settle
@@ -17,6 +17,7 @@ from forge.store.jobs import Note
 from forge.store.link import Link
 from forge.store.statement import Row, Statement
 from forge.worker.insist import insist
+from forge.worker.stopped import StoppedAttempts
 
 Make = Callable[[list[Any]], Statement[list[UUID]]]
 # How many seconds pass before a write that failed unexpectedly is tried again.
@@ -36,6 +37,7 @@ class Acker:
         events: Events,
         changed: Callable[[Sequence[UUID]], None],
         policies: Mapping[str, Policy],
+        stopped: StoppedAttempts,
     ) -> None:
         # More than one, so that the next completions need not wait for the disk to have these.
         self._idle = list(links)
@@ -43,6 +45,7 @@ class Acker:
         self._events = events
         self._changed = changed
         self._policies = policies
+        self._stopped = stopped
         self._starts: list[Job] = []
         self._notes: list[Note] = []
         self._completions: list[Completion] = []
@@ -230,8 +233,10 @@ class Acker:
         for entry in written:
             ended = self._ends.pop((entry.id, entry.lease), None)
             if ended is not None:
-                is_late = entry in refused
-                self._events.emit(AttemptStopped(ended.job, ended.seconds) if is_late else ended)
+                if entry in refused:
+                    self._stopped.add(ended.job, ended.seconds)
+                else:
+                    self._events.emit(ended)
 
     async def _account_for(
         self, link: Link, accepted: set[UUID], entries: list[Any], act: str, is_again: bool

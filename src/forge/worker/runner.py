@@ -11,7 +11,7 @@ from uuid import UUID
 from forge.app import Forge
 from forge.core.duration import parse_duration
 from forge.core.errors import TimedOut
-from forge.core.event import AttemptEnded, AttemptStopped
+from forge.core.event import AttemptEnded
 from forge.core.job import Job
 from forge.core.outcome import (
     Ack,
@@ -47,6 +47,7 @@ from forge.worker.notes import Notes
 from forge.worker.recurrence import Recurrence
 from forge.worker.schedule_context import ScheduleContext
 from forge.worker.slots import Slots
+from forge.worker.stopped import StoppedAttempts
 from forge.worker.surroundings import InLoop
 from forge.worker.threads import run_in_thread
 
@@ -66,6 +67,7 @@ class Runner:
         notes: Notes,
         around: InLoop,
         children: Children,
+        stopped: StoppedAttempts,
         recurrence: Recurrence | None = None,
     ) -> None:
         self._app = app
@@ -74,6 +76,7 @@ class Runner:
         self._notes = notes
         self._around = around
         self._children = children
+        self._stopped = stopped
         self._recurrence = recurrence
         self._events = app.events
         self._policies = policies
@@ -288,7 +291,7 @@ class Runner:
                 self._tell_end(AttemptEnded(job, outcome, ack, seconds))
         elif attempt.stop is Stop.CANCELLED and not attempt.context.completed:
             self._tell_beginning(attempt)
-            self._events.emit(AttemptStopped(job, seconds))
+            self._stopped.add(job, seconds)
         else:
             self._acker.written_elsewhere(job)
             done = Completion(job.id, job.lease, None)

@@ -45,6 +45,7 @@ from forge.worker.request_claimer import RequestClaimer
 from forge.worker.runner import Runner
 from forge.worker.standstill import INTERVAL as STANDSTILL_INTERVAL
 from forge.worker.standstill import Standstill
+from forge.worker.stopped import StoppedAttempts
 from forge.worker.surroundings import InLoop
 from forge.worker.tell import INTERVAL as TELL_INTERVAL
 from forge.worker.tell import Teller
@@ -137,7 +138,8 @@ class Worker:
         is_plain = self.app.config.transport.queues is None
         changed = self.teller.changed if is_plain else self._written
         acks = self._link(database), self._link(database)
-        self.acker = Acker(acks, self.events, changed, self.policies)
+        self.stopped_attempts = StoppedAttempts(self._side, self.events)
+        self.acker = Acker(acks, self.events, changed, self.policies, self.stopped_attempts)
         self.acker.refused = self._let_go
         self.notes = Notes(self._side, self.teller.changed, self._let_go)
         if definitions := self.app.schedule_definitions:
@@ -156,6 +158,7 @@ class Worker:
             self.notes,
             self.around,
             Children(self.app, database.url),
+            self.stopped_attempts,
             self.recurrence,
         )
 
@@ -248,6 +251,7 @@ class Worker:
         if self.messages is not None:
             await self.messages.close()
         await self.runner.close()
+        await self.stopped_attempts.close()
         await self.around.close()
         for link in self._links:
             await link.close()
