@@ -59,7 +59,7 @@ def log_event(event: Event) -> None:
         case AttemptEnded():
             _log_attempt(event)
         case AttemptStopped(job, seconds, status):
-            why = _STOPPED.get(status, _NOT_ITS_OWN)
+            why = _CANCELLED if status is Status.CANCELLED else _NOT_ITS_OWN
             fields = _fields(job, seconds, "stopped", why, status)
             logger.warning("%s %s stopped: %s", job.type, job.id, why, extra=fields)
         case AttemptLost():
@@ -126,7 +126,7 @@ LONGEST_ERROR = 500
 LONGEST_SAID = 4000
 TEXT_FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 _NOT_ITS_OWN = "another worker has its job, or the job was deleted"
-_STOPPED = {Status.CANCELLED: "its job was cancelled"}
+_CANCELLED = "its job was cancelled"
 _DIED = "the worker died while it ran this job"
 _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _PHRASES = {
