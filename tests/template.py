@@ -8,11 +8,17 @@ from uuid import uuid4
 import asyncpg
 import psycopg
 
+from forge.store import schedule_types
 from forge.store.database import Database
 from forge.store.embedded import Cluster
 from forge.store.migrate import migrate
+from forge.store.schedule_types import ScheduleTypeRow
 
 NAME = "forge_template"
+# Types of schedules whose code most tests do without, as if a worker with them had been there.
+SCHEDULE_TYPES = ("a", "b", "fetch", "fetch_feed", "foreign", "gated_run", "gone", "hourly", "kept")
+SCHEDULE_TYPES += ("linger", "nightly", "once", "other", "pull", "recurring", "renew_websub")
+SCHEDULE_TYPES += ("report", "slow", "tick")
 
 
 def template_database(server: Cluster) -> str:
@@ -37,4 +43,7 @@ async def _make(server: Cluster) -> None:
     await admin.close()
     database = Database(server.url(NAME))
     await migrate(database)
+    await database.run(
+        schedule_types.register([ScheduleTypeRow(name, 50, None, None) for name in SCHEDULE_TYPES])
+    )
     await database.close()

@@ -12,7 +12,7 @@ from forge.job_type import JobType
 from forge.lookout import Lookout
 from forge.registry import JobDefinition
 from forge.schedules.definition import ScheduleDefinition
-from forge.store import job_types
+from forge.store import job_types, schedule_types
 from forge.store.job_types import KnownType
 from forge.store.statement import Statement
 
@@ -60,6 +60,20 @@ class Catalog:
         if found is None:
             raise _unknown(job, {*self._definitions, *await ask(job_types.names())})
         return self._remember(job, found)
+
+    async def find_schedule(
+        self, name: str, definition: ScheduleDefinition[Any] | None, ask: Ask
+    ) -> JobType:
+        """Return the rules for the payloads of a type of schedules, known here or registered."""
+        if definition is not None:
+            return JobType(definition.defaults, definition, self._limit, None, self._lookout)
+        if (found := await ask(schedule_types.get(name))) is None:
+            raise UnknownJobType(
+                f"unknown schedule type {name!r}",
+                "start a worker that has it, or run `forge migrate --app module:app`",
+            )
+        check = input_check(name, found.input_schema)
+        return JobType(found.defaults, None, self._limit, check, self._lookout)
 
     def _remember(self, name: str, found: KnownType) -> JobType:
         check = input_check(name, found.input_schema)

@@ -11,11 +11,27 @@ from forge.core.key import BY_FUNCTION
 from forge.core.payload import encode
 from forge.registry import JobDefinition
 from forge.store.job_types import JobTypeRow
+from forge.store.schedule_types import ScheduleTypeRow
 
 
 def type_rows(definitions: Iterable[JobDefinition[Any, Any]]) -> list[JobTypeRow]:
     """Return what other processes need to know of these types."""
     return [_row(definition) for definition in definitions]
+
+
+def schedule_type_rows(
+    definitions: Iterable[JobDefinition[Any, Any]],
+) -> list[ScheduleTypeRow]:
+    """Return what other processes need to know of these types of schedules."""
+    return [
+        ScheduleTypeRow(
+            definition.name,
+            definition.defaults.priority,
+            definition.defaults.worker_capability,
+            _schema(definition.input_adapter, "validation"),
+        )
+        for definition in definitions
+    ]
 
 
 def _row(definition: JobDefinition[Any, Any]) -> JobTypeRow:

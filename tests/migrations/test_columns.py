@@ -53,6 +53,7 @@ OURS = {
 TABLES = {
     "forge_jobs",
     "forge_job_types",
+    "forge_schedule_types",
     "forge_idempotency_keys",
     "forge_attempts",
     "forge_dead_letters",

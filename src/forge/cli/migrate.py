@@ -65,12 +65,12 @@ def migrate(
 
 async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> Report:
     from forge.cli.check_rights import check_rights
-    from forge.store import job_types
+    from forge.store import job_types, schedule_types
     from forge.store.migrate import index_waiting, migrate
     from forge.store.roles import ROLES, grant_roles
     from forge.store.tenant import standing
     from forge.transports.switch import switch
-    from forge.types import type_rows
+    from forge.types import schedule_type_rows, type_rows
 
     database = await (await app.session()).database()
     applied = [str(step) for step in await migrate(database, on_wait=_say_wait)]
@@ -83,6 +83,9 @@ async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> Report:
         signs_callers = bool((await database.run(standing()))["is_signed"])
     if app.definitions:
         await database.run(job_types.register(type_rows(app.definitions.values())))
+    if app.schedule_definitions:
+        schedules = schedule_type_rows(app.schedule_definitions.values())
+        await database.run(schedule_types.register(schedules))
     warnings = await check_rights(database, is_embedded=is_embedded)
     known = sorted(app.definitions)
     made = list(ROLES) if roles else []

@@ -48,8 +48,13 @@ class Schedules:
         """
         name = named(type, key, tenant_id)
         given = cast(Options, {key: value for key, value in options.items() if value is not None})
-        wish = Wish(name, payload, given, self._app.schedule_definitions.get(name.type))
-        return await self.carry_out(lambda ask: verbs.ensure(ask, wish), conn)
+        definition = self._app.schedule_definitions.get(name.type)
+
+        async def ensured(ask: Ask) -> ScheduleRecord:
+            kind = await self._app._catalog.find_schedule(name.type, definition, ask)
+            return await verbs.ensure(ask, Wish(name, payload, given, definition, kind))
+
+        return await self.carry_out(ensured, conn)
 
     async def enable(
         self, type: Type, key: str = "", *, tenant_id: int | None = None, conn: Any = None
@@ -115,9 +120,9 @@ class Schedules:
         """Make the rows of what runs by the clock; one that somebody disabled stays so."""
         for definition in self._app.schedule_definitions.values():
             if definition.plants_itself:
-                await verbs.ensure(
-                    ask, Wish(Name(definition.name), None, {}, definition, is_planted=True)
-                )
+                name = Name(definition.name)
+                kind = await self._app._catalog.find_schedule(name.type, definition, ask)
+                await verbs.ensure(ask, Wish(name, None, {}, definition, kind, is_planted=True))
 
     async def carry_out(self, verb: Verb[T], conn: Any, tenant: int | None = None) -> T:
         """Do something in a transaction, and tell the workers to look.

@@ -8,10 +8,10 @@ from uuid import UUID
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue, UnknownSchedule
 from forge.core.job import PriorityLike
-from forge.core.payload import encode
 from forge.core.schedule import Missed, Rule, first_tick, jittered, make_rule
 from forge.core.schedule_record import ScheduleRecord, schedule_name
 from forge.core.wish import TypeDefaults, check_name, check_tenant, parse_moment, parse_priority
+from forge.job_type import JobType
 from forge.schedules.definition import ScheduleDefinition
 from forge.store import schedules
 from forge.store.ids import new_id
@@ -70,6 +70,8 @@ class Wish(NamedTuple):
     payload: Any
     options: Options
     definition: ScheduleDefinition[Any] | None
+    # What its payload is held to: the rules of a job without a category.
+    kind: JobType
     # Whether its definition says it all: what stands there changes the row, and what does not
     # stand there any more goes from it; but a row that somebody disabled stays so.
     is_planted: bool = False
@@ -196,7 +198,5 @@ def _given(wish: Wish) -> list[str]:
 
 
 def _payload(wish: Wish) -> str:
-    if wish.definition is not None and wish.payload is not None:
-        return wish.definition.encode(wish.payload)
-    payload = {} if wish.payload is None else wish.payload
-    return encode(payload, what=f"the payload of {wish.name}")
+    # Without a payload the row keeps its own, or begins with {}, which the handler may not take.
+    return "{}" if wish.payload is None else wish.kind.written(wish.payload)

@@ -1028,6 +1028,14 @@ ALTER TABLE public.forge_outbox ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
     CACHE 1
 );
 
+CREATE TABLE public.forge_schedule_types (
+    name character varying(255) NOT NULL,
+    priority integer DEFAULT 50 NOT NULL,
+    worker_capability character varying(255),
+    input_schema jsonb,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE public.forge_schedules (
     id uuid DEFAULT public.forge_uuidv7() NOT NULL,
     type character varying(255) NOT NULL,
@@ -1119,6 +1127,9 @@ ALTER TABLE ONLY public.forge_outbox
 
 ALTER TABLE ONLY public.forge_outbox
     ADD CONSTRAINT forge_outbox_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.forge_schedule_types
+    ADD CONSTRAINT forge_schedule_types_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY public.forge_schedules
     ADD CONSTRAINT forge_schedules_once UNIQUE NULLS NOT DISTINCT (tenant_id, type, key);

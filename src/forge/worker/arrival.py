@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from forge.app import Forge
 from forge.core.errors import AccessRefused, DatabaseUnavailable
 from forge.core.event import Events
-from forge.store import job_types, workers
+from forge.store import job_types, schedule_types, workers
 from forge.store.link import Link
 from forge.store.waiting import within
 from forge.store.workers import Registration
-from forge.types import type_rows
+from forge.types import schedule_type_rows, type_rows
 from forge.worker.heart import rescue, rescue_runs
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
@@ -47,5 +47,7 @@ async def arrive(app: Forge, worker: Registration, link: Link) -> None:
     await link.run(job_types.register(type_rows(app.definitions.values())))
     await rescue(link, [worker.id], 0, stale_after, app.events)
     if app.schedule_definitions:
+        known = schedule_type_rows(app.schedule_definitions.values())
+        await link.run(schedule_types.register(known))
         await rescue_runs(link, [worker.id], 0, stale_after, app.events)
         await app.schedules.plant(link.run)

@@ -73,6 +73,14 @@ create table forge_audit_events (
     created_at timestamptz not null default now()
 );
 
+create table forge_schedule_types (
+    name varchar(255) primary key,
+    priority integer not null default 50,
+    worker_capability varchar(255),
+    input_schema jsonb,
+    updated_at timestamptz not null default now()
+);
+
 create table forge_schedules (
     id uuid primary key default forge_uuidv7(),
     type varchar(255) not null,

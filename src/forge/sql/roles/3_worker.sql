@@ -1,6 +1,6 @@
 -- forge_worker does all that a worker does; the tables themselves it cannot change.
 grant select, insert, update, delete on
-    forge_jobs, forge_job_types, forge_idempotency_keys, forge_attempts, forge_dead_letters,
+    forge_jobs, forge_job_types, forge_schedule_types, forge_idempotency_keys, forge_attempts, forge_dead_letters,
     forge_audit_events, forge_schedules, forge_workers, forge_outbox
 to forge_worker;
 grant select on forge_migrations to forge_worker;
