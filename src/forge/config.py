@@ -133,6 +133,12 @@ class Config(Section):
         """The file that the settings were read from, whether it exists or not."""
         return self._file
 
+    @property
+    def job_stale_threshold(self) -> timedelta:
+        """How long a job whose owner is unknown must be silent before it runs again."""
+        queues = self.transport.queues
+        return self.worker.stale_threshold if queues is None else queues.locked_timeout
+
     def __eq__(self, other: object) -> bool:
         """Whether the settings are the same, wherever they were read."""
         return isinstance(other, Config) and self.__dict__ == other.__dict__

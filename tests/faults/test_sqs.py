@@ -107,7 +107,7 @@ class Storm:
         self.sqs = boto3.client("sqs", endpoint_url=hostile.upstream.geturl(), region_name=REGION)
         self.queues = {name: self._make_queue() for name in QUEUES}
         routes = [{"queue_url": url, "queues": [name]} for name, url in self.queues.items()]
-        self.transport = transport(hostile.url, None, routes=routes)
+        self.transport = transport(hostile.url, None, routes=routes, locked_timeout="8s")
         self.app = Forge(Config(transport=self.transport), database_url=database_url)
         self.app.register(short, flaky)
         print(f"FAULTS_SEED={seed}")

@@ -53,6 +53,8 @@ class Hostile:
     def __init__(self, upstream: str, seed: int = 0) -> None:
         self.faults = Faults()
         self.counts: Counter[str] = Counter()
+        # As asked for, in the order of sending.
+        self.delays: list[int] = []
         self.dice = random.Random(seed)
         self.upstream = urlsplit(upstream)
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
@@ -90,6 +92,7 @@ class Hostile:
     def _send(self, asked: dict[str, Any], forward: Any) -> dict[str, Any]:
         entries, faults = asked["Entries"], self.faults
         self.counts["sent"] += len(entries)
+        self.delays += [entry.get("DelaySeconds", 0) for entry in entries]
         refused = [entry for entry in entries if self._happens(faults.refused, "refused")]
         passed: list[dict[str, Any]] = []
         for entry in (entry for entry in entries if entry not in refused):

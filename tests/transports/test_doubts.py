@@ -81,8 +81,7 @@ async def test_an_attempt_that_a_message_finds_abandoned_is_told_as_lost(
     queue: str,
     psql: "asyncpg.Connection[Any]",
 ) -> None:
-    # The rescue would wait for longer than the message does.
-    app = make_app(stale_threshold="1h", transport=transport(aws, queue, locked_timeout="10m"))
+    app = make_app(transport=transport(aws, queue, locked_timeout="10m"))
     app.register(rest)
     told: list[Event] = []
     app.events.listeners.append(told.append)

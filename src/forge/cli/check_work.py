@@ -18,12 +18,19 @@ async def check_work(app: Forge, database: Database) -> list[Finding]:
     living = await living_workers(app)
     dead_after = app.config.worker.dead_after.total_seconds()
     return [
-        *await _workers(database, living, dead_after),
+        *await _workers(database, living, dead_after, _stale_setting(app)),
         *await _work_without_workers(database, living),
     ]
 
 
-async def _workers(database: Database, living: Living, dead_after: float) -> list[Finding]:
+def _stale_setting(app: Forge) -> str:
+    by_message = app.config.transport.queues is not None
+    return "[transport.sqs] locked_timeout" if by_message else "[worker] stale_threshold"
+
+
+async def _workers(
+    database: Database, living: Living, dead_after: float, stale_setting: str
+) -> list[Finding]:
     findings = (
         [ok("workers", f"{len(living)} alive")]
         if living
@@ -42,7 +49,7 @@ async def _workers(database: Database, living: Living, dead_after: float) -> lis
     unknown = await database.run(jobs.unknown_owners())
     if unknown:
         message = f"jobs are owned by workers that nobody knows: {', '.join(map(str, unknown))}"
-        advice = "a living worker takes them back after [worker] stale_threshold"
+        advice = f"a living worker takes them back after {stale_setting}"
         findings.append(warning("workers", message, advice))
     return findings
 

@@ -21,6 +21,7 @@ class Entry(NamedTuple):
     queue: str | None
     worker_capability: str | None
     due_in: float
+    due_at: float | None
 
 
 def enable() -> Statement[None]:

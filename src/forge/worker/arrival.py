@@ -42,12 +42,13 @@ async def when_it_answers(
 
 async def arrive(app: Forge, worker: Registration, link: Link) -> None:
     """Say who came with which types, and take back what an earlier life of it owned."""
-    stale_after = app.config.worker.stale_threshold.total_seconds()
+    config = app.config
     await link.run(workers.register(worker))
     await link.run(job_types.register(type_rows(app.definitions.values())))
-    await rescue(link, [worker.id], 0, stale_after, app.events)
+    await rescue(link, [worker.id], 0, config.job_stale_threshold.total_seconds(), app.events)
     if app.schedule_definitions:
         known = schedule_type_rows(app.schedule_definitions.values())
         await link.run(schedule_types.register(known))
+        stale_after = config.worker.stale_threshold.total_seconds()
         await rescue_runs(link, [worker.id], 0, stale_after, app.events)
         await app.schedules.plant(link.run)

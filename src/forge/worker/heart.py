@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import NamedTuple, Self
 from uuid import UUID
 
-from forge.config import WorkerConfig
+from forge.config import Config
 from forge.core.clock import DatabaseClock
 from forge.core.errors import ForgeError, StatementRefused
 from forge.core.event import AttemptLost, Events, JobsRescued
@@ -34,13 +34,17 @@ class Pace(NamedTuple):
 
     interval: float
     dead_after: float
-    stale_after: float
+    # Without a sign of life of a job, or of a run, whose owner has no row.
+    job_stale_after: float
+    run_stale_after: float
 
     @classmethod
-    def of(cls, settings: WorkerConfig) -> Self:
+    def of(cls, config: Config) -> Self:
+        settings = config.worker
         return cls(
             settings.heartbeat_interval.total_seconds(),
             settings.dead_after.total_seconds(),
+            config.job_stale_threshold.total_seconds(),
             settings.stale_threshold.total_seconds(),
         )
 
@@ -194,9 +198,9 @@ class Heart:
         pace, is_searching = self._pace, now >= self._next_search
         owners = [*dead, *await self._gone(link, now)]
         if owners:
-            await rescue(link, owners, pace.dead_after, pace.stale_after, self._events)
+            await rescue(link, owners, pace.dead_after, pace.job_stale_after, self._events)
         if self._worker.schedule_types and (dead or is_searching):
-            await rescue_runs(link, None, pace.dead_after, pace.stale_after, self._events)
+            await rescue_runs(link, None, pace.dead_after, pace.run_stale_after, self._events)
         if dead:
             await link.run(workers.bury(dead, self._pace.dead_after * 10))
 
@@ -204,7 +208,8 @@ class Heart:
         """Find owners that have had no row for a while: a living one makes its row again."""
         if now < self._next_search and not self._unknown:
             return []
-        self._next_search = now + min(max(self._pace.stale_after / 4, 1), 30)
+        shortest = min(self._pace.job_stale_after, self._pace.run_stale_after)
+        self._next_search = now + min(max(shortest / 4, 1), 30)
         found = await link.run(jobs.unknown_owners())
         self._unknown = {owner: self._unknown.get(owner, now) for owner in found}
         return [o for o, since in self._unknown.items() if now - since >= self._pace.dead_after]

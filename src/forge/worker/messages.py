@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -94,7 +95,9 @@ class Messages:
         worker = self._worker
         runner, claimer = worker.runner, worker.claimer
         return Desk(
+            slots=worker.settings.max_concurrent,
             room=lambda: worker.settings.max_concurrent - runner.slots_taken - len(claimer.ahead),
+            database_time=lambda: monotonic() + worker.heart.clock.ahead,
             may_claim=claimer.may_claim,
             may_judge=lambda: worker.heart.may_judge(),
             start=runner.start,

@@ -222,7 +222,7 @@ class Worker:
         self.heart = Heart(
             database,
             self.registration,
-            Pace.of(settings),
+            Pace.of(self.app.config),
             self.events,
             self._beat_from_thread,
             self._silence_from_thread,

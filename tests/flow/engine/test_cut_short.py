@@ -61,7 +61,9 @@ async def test_a_heart_that_is_stopped_as_it_starts_does_not_beat_on(database_ur
 
     for _ in range(10):
         database = Database(database_url)
-        heart = Heart(database, worker, Pace(1, 6, 300), Events(), lambda *_: None, list, _carry)
+        heart = Heart(
+            database, worker, Pace(1, 6, 300, 300), Events(), lambda *_: None, list, _carry
+        )
         heart.start()
         heart.stop()
 

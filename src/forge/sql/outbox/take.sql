@@ -3,7 +3,7 @@
 -- that there is only much to do before it.
 -- $1 how many, $2 seconds until the first is sent again, $3 seconds after which at the latest.
 -- Returns for each its row's id and new time, how often it was taken, and of its job whether it waits, in how many seconds it
--- is due, and what decides about its queue; a job that is gone does not wait.
+-- is due, and what decides about its queue, and when it is due; a job that is gone does not wait.
 with due as materialized (
     select ctid as place, job_id
     from forge_outbox
@@ -26,5 +26,6 @@ with due as materialized (
         jobs.scheduled_at, jobs.priority, jobs.queue, jobs.worker_capability
 )
 select id, send_at, sends, job_id, is_waiting, priority, queue, worker_capability,
-       greatest(extract(epoch from scheduled_at) - extract(epoch from now()), 0)::float8 as due_in
+       greatest(extract(epoch from scheduled_at) - extract(epoch from now()), 0)::float8 as due_in,
+       extract(epoch from scheduled_at)::float8 as due_at
 from told;

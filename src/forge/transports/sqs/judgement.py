@@ -26,7 +26,14 @@ class Leave:
     seconds: float | None
 
 
-def judge(job: Standing | None, worker: Registration) -> Delete | Leave:
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The job is due in these seconds, fewer than SQS can delay for: claim it then."""
+
+    seconds: float
+
+
+def judge(job: Standing | None, worker: Registration) -> Delete | Leave | Hold:
     """Decide about a message by where its job stands."""
     if job is None or job.status in FINAL:
         return Delete()
@@ -36,7 +43,7 @@ def judge(job: Standing | None, worker: Registration) -> Delete | Leave:
     if job.due_in > LONGEST_DELAY:
         return Delete()  # the outbox has its time
     if job.due_in > 0:
-        return Leave(job.due_in)
+        return Hold(job.due_in) if job.due_in < 1 else Leave(job.due_in)
     return Leave(IN_A_MOMENT if can_run(worker, job) else FOR_ANOTHER)
 
 

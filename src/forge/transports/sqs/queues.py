@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from math import ceil
+from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from forge.config_transport import SqsConfig
 from forge.core.errors import ConfigError, ForgeError
+from forge.store.outbox import Entry
 
 T = TypeVar("T")
 # SQS takes no more at once, and delays no longer.
@@ -35,6 +36,8 @@ class Message(NamedTuple):
     id: str
     receipt: str
     job_id: UUID | None
+    # When the job was due at the time of sending, by the database's clock; None: at once.
+    due_at: float | None = None
 
 
 class Queues:
@@ -57,20 +60,23 @@ class Queues:
             VisibilityTimeout=self._visibility,
         )
         found = answer.get("Messages", [])
-        return [Message(url, m["MessageId"], m["ReceiptHandle"], _job_id(m["Body"])) for m in found]
+        return [Message(url, m["MessageId"], m["ReceiptHandle"], *_read(m["Body"])) for m in found]
 
-    async def send(self, url: str, wanted: Sequence[tuple[UUID, float]]) -> set[UUID]:
-        """Send word of jobs, each with the seconds until it is due; return those not taken."""
+    async def send(self, url: str, wanted: Sequence[Entry]) -> set[UUID]:
+        """Send one message per entry; return the jobs whose messages SQS did not take.
+
+        SQS delays by whole seconds, rounded down here: the receiver waits for the rest.
+        """
         entries = [
             {
                 "Id": str(place),
-                "MessageBody": body_of(job_id),
-                "DelaySeconds": ceil(min(due_in, LONGEST_DELAY)),
+                "MessageBody": body_of(entry.job_id, entry.due_at if entry.due_in > 0 else None),
+                "DelaySeconds": int(min(entry.due_in, LONGEST_DELAY)),
             }
-            for place, (job_id, due_in) in enumerate(wanted)
+            for place, entry in enumerate(wanted)
         ]
         failed = await self._in_batch(self._client.send_message_batch, url, entries)
-        return {wanted[place][0] for place in failed}
+        return {wanted[place].job_id for place in failed}
 
     async def depth(self, url: str) -> int:
         """Return about how many messages a queue has to show."""
@@ -84,8 +90,8 @@ class Queues:
         return await self._for_each(messages, self._client.delete_message_batch, {})
 
     async def hide(self, messages: Sequence[Message], seconds: float) -> list[Message]:
-        """Show messages again only after so many seconds; return those for which it failed."""
-        change = {"VisibilityTimeout": ceil(seconds)}
+        """Show messages again after these seconds, rounded down; return those that failed."""
+        change = {"VisibilityTimeout": int(seconds)}
         call = self._client.change_message_visibility_batch
         return await self._for_each(messages, call, change)
 
@@ -144,16 +150,20 @@ class Queues:
         return answer
 
 
-def body_of(job_id: UUID) -> str:
+def body_of(job_id: UUID, due_at: float | None = None) -> str:
     """Write what a message says."""
-    return json.dumps({"job_id": str(job_id)})
+    named: dict[str, Any] = {"job_id": str(job_id)}
+    return json.dumps(named if due_at is None else named | {"due_at": due_at})
 
 
-def _job_id(body: str) -> UUID | None:
+def _read(body: str) -> tuple[UUID | None, float | None]:
     try:
-        return UUID(json.loads(body)["job_id"])
+        said = json.loads(body)
+        job_id = UUID(said["job_id"])
     except (ValueError, TypeError, KeyError, AttributeError):
-        return None
+        return None, None
+    due_at = said.get("due_at")
+    return job_id, due_at if isinstance(due_at, float) and isfinite(due_at) else None
 
 
 def tens(found: Iterable[T]) -> Iterator[list[T]]:

@@ -18,7 +18,8 @@ from forge.store.link import Link
 from forge.store.messages import Reclaimed
 from forge.store.waiting import within
 from forge.store.workers import Registration
-from forge.transports.sqs.judgement import Delete, judge
+from forge.transports.sqs.early import LONGEST_HOLD, Early, EarlyMessages
+from forge.transports.sqs.judgement import IN_A_MOMENT, Delete, Hold, judge
 from forge.transports.sqs.keeper import Keeper
 from forge.transports.sqs.queues import BATCH, Message, Queues
 
@@ -42,7 +43,9 @@ class Patience(NamedTuple):
 class Desk(NamedTuple):
     """What the worker has to say about its slots."""
 
+    slots: int
     room: Callable[[], int]
+    database_time: Callable[[], float]
     may_claim: Callable[[], bool]
     may_judge: Callable[[], bool]
     start: Callable[[Job], None]
@@ -81,10 +84,16 @@ class Receiver:
         self._changed = asyncio.Event()
         self._claiming = asyncio.Lock()
         self.stopped = asyncio.Event()
+        self._early = EarlyMessages(desk.slots, self.stopped, self._take_held, self._changed.set)
 
     def hears(self) -> bool:
         """Whether every queue was heard when it was last asked."""
         return not self._silent
+
+    @property
+    def reserved(self) -> int:
+        """How many slots wait for jobs whose messages came early."""
+        return self._early.reserved
 
     def look_again(self) -> None:
         """There may be room where there was none."""
@@ -112,6 +121,7 @@ class Receiver:
             await asyncio.wait(self._polls)
             with suppress(ForgeError):  # what is not given back is shown again in its time
                 await self._take_arrived()
+        await self._early.close()
 
     async def _round(self) -> None:
         """Ask the queues for as much as there is room for, and take what arrives."""
@@ -133,7 +143,8 @@ class Receiver:
     def _room(self) -> int:
         if self.stopped.is_set() or not self._desk.may_claim():
             return 0
-        return self._desk.room() - sum(asked for _, asked in self._polls.values())
+        asked = sum(asked for _, asked in self._polls.values())
+        return self._desk.room() - asked - self._early.reserved
 
     async def _ask_in_order(self, room: int) -> None:
         """Too few slots for every queue to wait for one: the first that has something gets it."""
@@ -198,8 +209,29 @@ class Receiver:
                 self._keeper.delete([message])
             else:
                 named[message.job_id] = message
+        await self._hold_early(named)
         if named:
             await self._claim(named)
+
+    async def _hold_early(self, named: dict[UUID, Message]) -> None:
+        """Take out the messages whose jobs are not due yet, and claim those in their time."""
+        now = self._desk.database_time()
+        early = [
+            Early(named.pop(job_id), due_in)
+            for job_id, message in list(named.items())
+            if message.due_at is not None and 0 < (due_in := message.due_at - now) <= LONGEST_HOLD
+        ]
+        await self._hold(early)
+
+    async def _hold(self, early: Sequence[Early]) -> None:
+        if early and (left := self._early.hold(early)):
+            await self._queues.hide(left, IN_A_MOMENT)
+
+    async def _take_held(self, found: Sequence[Message]) -> None:
+        try:
+            await self._take([message._replace(due_at=None) for message in found])
+        except ForgeError as error:
+            self._events.notice("warning", "messages cannot be received", error=str(error))
 
     async def _claim(self, named: dict[UUID, Message]) -> None:
         dead_after = self._patience.dead_after if self._desk.may_judge() else None
@@ -242,6 +274,8 @@ class Receiver:
             verdict = judge(stands.get(job_id), self._worker)
             if isinstance(verdict, Delete):
                 self._keeper.delete([message])
+            elif isinstance(verdict, Hold):
+                await self._hold([Early(message, verdict.seconds)])
             elif verdict.seconds is not None:
                 await self._queues.hide([message], verdict.seconds)
 

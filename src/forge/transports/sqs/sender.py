@@ -103,9 +103,8 @@ class Sender:
         return is_long
 
     async def _send_all(self, url: str, entries: list[Entry]) -> None:
-        wanted = [(entry.job_id, entry.due_in) for entry in entries]
         try:
-            failed = await self._queues.send(url, wanted)
+            failed = await self._queues.send(url, entries)
         except QueueUnavailable:
             # They may have been sent. A message too many changes nothing, but a queue that is slow
             # must not be flooded: each time they wait for longer.
