@@ -295,12 +295,16 @@ class Forge(Calls, Recurring, Requesting, Measured):
         run_app(self)
 
     async def migrate(self) -> list[str]:
-        """Apply the migrations that the database lacks, and return their names."""
+        """Apply the migrations that the database lacks, and return their names.
+
+        The rows of what runs by the clock (`@app.cron`) are made, too.
+        """
         database = await self._session_here().database()
         applied = await migrate(database)
         await switch(database, self.config.transport)
         if self.config.server.max_pending_per_tenant is not None:
             await index_waiting(database)
+        await self.schedules.plant(database.run)
         return [str(step) for step in applied]
 
     async def close(self) -> None:
@@ -313,6 +317,7 @@ class Forge(Calls, Recurring, Requesting, Measured):
 
     async def __aenter__(self) -> Self:
         await self._session_here().database()
+        await self.schedules.plant_at_start()
         return self
 
     async def __aexit__(

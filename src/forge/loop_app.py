@@ -54,6 +54,7 @@ class LoopApp:
         with self._opening:
             if self._opened is None:
                 self._opened = Opened(self._app._twin(), LoopThread())
+                self._opened.thread.wait(self._opened.app.schedules.plant_at_start())
             return self._opened
 
     def wake_later(self) -> None:

@@ -193,6 +193,7 @@ def test_the_verbs_and_options_of_schedules_are_these() -> None:
         "carry_out",
         "read",
         "plant",
+        "plant_at_start",
     }
     assert list(rows_by_name(table("schedules.md", "option"))) == list(
         EnsureOptions.__annotations__

@@ -86,6 +86,7 @@ async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> Report:
     if app.schedule_definitions:
         schedules = schedule_type_rows(app.schedule_definitions.values())
         await database.run(schedule_types.register(schedules))
+        await app.schedules.plant(database.run)
     warnings = await check_rights(database, is_embedded=is_embedded)
     known = sorted(app.definitions)
     made = list(ROLES) if roles else []

@@ -114,6 +114,7 @@ async def end_streams(api: FastAPI) -> None:
 
 @asynccontextmanager
 async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
-    """Close what was opened; it opens by itself when it is first used."""
+    """Make the rows of cron schedules, and close at the end what was opened."""
+    await api.state.forge.schedules.plant_at_start()
     yield
     await api.state.forge.close()

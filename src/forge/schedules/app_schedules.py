@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 
+from forge.core.errors import ForgeError
 from forge.core.schedule_record import ScheduleRecord
 from forge.core.wish import check_tenant
 from forge.schedules import verbs
@@ -123,6 +124,20 @@ class Schedules:
                 name = Name(definition.name)
                 kind = await self._app._catalog.find_schedule(name.type, definition, ask)
                 await verbs.ensure(ask, Wish(name, None, {}, definition, kind, is_planted=True))
+
+    async def plant_at_start(self) -> None:
+        """Make the rows of what runs by the clock when an app or a server starts.
+
+        A database that is away or not migrated yet does not keep it from starting: a worker and
+        `forge migrate --app` make the same rows.
+        """
+        if not any(one.plants_itself for one in self._app.schedule_definitions.values()):
+            return
+        try:
+            await self.plant((await (await self._app.session()).database()).run)
+        except ForgeError as error:
+            what = "the rows of cron schedules were not written; a worker writes them"
+            self._app.events.notice("warning", what, error=str(error))
 
     async def carry_out(self, verb: Verb[T], conn: Any, tenant: int | None = None) -> T:
         """Do something in a transaction, and tell the workers to look.
