@@ -22,7 +22,8 @@ class Feed(BaseModel):
 async def fetch_feed(ctx: ScheduleContext, feed: Feed) -> None:
     """Fetch a feed, keep what is new, and decide when to come again.
 
-    A feed that fails is no failure of the run: it is counted with the feed, and comes later.
+    A feed that fails is no failure of the run: it is counted with the feed, and comes later. An
+    error that is not foreseen here fails the run; schema.sql has it counted with the feed, too.
     """
     row = await ctx.db.fetchrow("select * from feeds where id = $1", feed.feed_id)
     if row is None:
@@ -34,11 +35,11 @@ async def fetch_feed(ctx: ScheduleContext, feed: Feed) -> None:
         failures = row["consecutive_failures"] + 1
         wait = pace.after_failure(failures, failed.retry_after)
         ctx.progress(100, f"{failed}; failure {failures} in a row, again in {_span(wait)}")
-        async with bookkeeping.ending(ctx, feed.feed_id, wait) as conn:
+        async with bookkeeping.ending(ctx, wait) as conn:
             await bookkeeping.keep_failure(conn, feed.feed_id, failed)
         return
     wait = pace.after_success(found.hints)
-    async with bookkeeping.ending(ctx, feed.feed_id, wait) as conn:
+    async with bookkeeping.ending(ctx, wait) as conn:
         kept = await bookkeeping.keep(conn, feed.feed_id, found)
         ctx.progress(100, f"{found.status}, {kept.new_entries} new, again in {_span(wait)}")
         if kept.has_new_hub:

@@ -11,17 +11,6 @@ from examples.feeds.reading import Entry
 from forge import ScheduleContext
 
 LOCK = "select from forge_schedules where id = $1 for update"
-# $1 feed, $2 schedule, $3 when the run was due, $4 when to run next. Who disabled the schedule
-# during the run, or moved it, has the last word.
-MIRROR = """
-    update feeds
-    set next_fetch_at = (
-        select case when not enabled then null
-                    when next_run_at is distinct from $3 then next_run_at
-                    else $4::timestamptz end
-        from forge_schedules where id = $2)
-    where id = $1
-"""
 SUCCEEDED = """
     update feeds
     set etag = $2, last_modified = $3, title = coalesce($4, title), last_status = $5,
@@ -57,14 +46,13 @@ class Kept(NamedTuple):
 
 
 @asynccontextmanager
-async def ending(ctx: ScheduleContext, feed_id: int, wait: timedelta) -> AsyncIterator[Any]:
+async def ending(ctx: ScheduleContext, wait: timedelta) -> AsyncIterator[Any]:
     """End the run and plan the next one, together with what is written in here, or none of it."""
     at = await ctx.db.fetchval("select now() + $1::interval", wait)
     async with ctx.complete_in_transaction(at) as conn:
         # The schedule before the feed, as whoever unsubscribes does, or each waits for the other.
         await conn.execute(LOCK, ctx.job_id)
         yield conn
-        await conn.execute(MIRROR, feed_id, ctx.job_id, ctx.schedule.next_run_at, at)
 
 
 async def keep(conn: Any, feed_id: int, found: Fetched) -> Kept:

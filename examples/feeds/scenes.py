@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 from examples.feeds.app import app
@@ -20,15 +21,27 @@ SUMMARY = """
     from feeds where url like $1 || '%' order by url
 """
 
+# As a worker that vanished six minutes ago leaves it: its run goes on, and its row is gone.
+LOSE_RUN = """
+    update forge_schedules
+    set running_since = now() - interval '6 minutes', last_heartbeat = null,
+        next_run_at = now() - interval '6 minutes', worker_id = gen_random_uuid(), lease = lease + 1
+    where type = 'fetch_feed' and key = $1 and running_since is null
+    returning true
+"""
+NEXT_FETCH = "select next_fetch_at from feeds where url = $1"
+
 
 async def show_all(db: Any, site: Site) -> None:
     """Run every scene, then sum up what the tables say."""
     publish_first(site)
+    await lose_run(db, site)
     await show_fetching(site)
     await show_backoff(db, site)
     await show_push(db, site)
     await show_renewal(db, site)
-    await show_leaving(site)
+    await show_leaving(db, site)
+    await show_recovery(db, site)
     show_summary(site, await db.fetch(SUMMARY, site.address))
 
 
@@ -40,6 +53,7 @@ def publish_first(site: Site) -> None:
         "blog.atom": Document("atom", "A blog", hub=hub),
         "flaky.rss": Document("rss", "Flaky"),
         "busy.rss": Document("rss", "Busy"),
+        "quiet.rss": Document("rss", "Quiet", ttl=1440),
     }
     for name in site.documents:
         site.publish(name, f"the first of {name}")
@@ -83,7 +97,43 @@ async def show_renewal(db: Any, site: Site) -> None:
     say(f"    by the clock it runs again at {renewal.tick_at:%Y-%m-%d %H:%M} UTC")
 
 
-async def show_leaving(site: Site) -> None:
+async def lose_run(db: Any, site: Site) -> None:
+    say("Ann subscribes to quiet.rss, and the worker that fetches it vanishes:")
+    await follow(ANN, site, "quiet.rss")
+    await until(_is_kept(db, site.url("quiet.rss")), "the first fetch")
+    key = (await _schedule(db, site, "quiet.rss")).key
+    await until(lambda: db.fetchval(LOSE_RUN, key), "a run is lost")
+    await tell_schedule(db, site, "quiet.rss")
+
+
+async def show_recovery(db: Any, site: Site) -> None:
+    say("A run whose worker is unknown for five minutes is stale. quiet.rss is fetched again:")
+    runs: list[Any] = []
+
+    async def is_recovered() -> bool:
+        runs[:] = (await _schedule(db, site, "quiet.rss")).recent_runs
+        return runs[0]["outcome"] == "completed" and any(map(_is_lost, runs))
+
+    await until(is_recovered, "the stale run is recovered")
+    lost = next(filter(_is_lost, runs))
+    say(f"    quiet.rss: the run that began at {lost['started_at'][11:19]} is recorded as lost")
+    await tell_schedule(db, site, "quiet.rss")
+
+
+async def tell_schedule(db: Any, site: Site, name: str) -> None:
+    """Print what the schedule and the feed say."""
+    row = await _schedule(db, site, name)
+    fetch = await db.fetchval(NEXT_FETCH, site.url(name))
+    told = [
+        f"enabled = {str(row.enabled).lower()}",
+        f"next_run_at = {_clock(row.next_run_at)}",
+        f"next_fetch_at = {_clock(fetch)}",
+        f"running_since = {_clock(row.running_since)}",
+    ]
+    say(f"    {name}: {', '.join(told)}")
+
+
+async def show_leaving(db: Any, site: Site) -> None:
     say("Ann leaves news.rss: Bob still reads it. Bob leaves, too: nobody fetches it any more.")
     left = await unsubscribe.call({"user_id": ANN, "url": site.url("news.rss")})
     assert left.is_fetched
@@ -91,6 +141,7 @@ async def show_leaving(site: Site) -> None:
     assert not left.is_fetched
     # One that was under way is finished.
     await until(_is_idle("fetch_feed", str(left.feed_id)), "the last run is over")
+    await tell_schedule(db, site, "news.rss")
     fetches, others = site.fetches("news.rss"), site.fetches("blog.atom")
     await until(lambda: site.fetches("blog.atom") >= others + 2, "the blog was fetched twice")
     if site.fetches("news.rss") != fetches:
@@ -98,6 +149,7 @@ async def show_leaving(site: Site) -> None:
     say("Bob comes back. Its time has passed meanwhile, so that it is fetched at once:")
     await follow(BOB, site, "news.rss")
     await until(lambda: site.fetches("news.rss") > fetches, "the news were fetched")
+    await tell_schedule(db, site, "news.rss")
 
 
 def show_summary(site: Site, rows: Iterable[Any]) -> None:
@@ -142,6 +194,14 @@ async def until(is_true: Callable[[], Any], what: str) -> None:
 
 def say(line: str) -> None:
     print(line, flush=True)
+
+
+def _is_lost(run: Any) -> bool:
+    return bool(run["outcome"] == "lost")
+
+
+def _clock(moment: datetime | None) -> str:
+    return "NULL" if moment is None else f"{moment:%H:%M:%S}"
 
 
 def _is_idle(type: str, key: str) -> Callable[[], Any]:

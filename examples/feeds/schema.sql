@@ -45,3 +45,26 @@ create table if not exists entries (
     fetched_at timestamptz not null default now(),
     primary key (feed_id, guid)
 );
+
+-- The feed follows its schedule, whatever moves that: a fetch, an error that the handler did not
+-- foresee, a timeout, a rescue, somebody who subscribes or leaves, `forge schedules`.
+create or replace function feeds_follow_schedule() returns trigger language plpgsql as $$
+begin
+    update feeds
+    set next_fetch_at = case when new.enabled then new.next_run_at end
+    where id = (new.payload ->> 'feed_id')::bigint
+      and next_fetch_at is distinct from case when new.enabled then new.next_run_at end;
+    if tg_op = 'UPDATE' and new.consecutive_failures > old.consecutive_failures then
+        update feeds
+        set consecutive_failures = consecutive_failures + 1, last_error = left(new.last_error, 500)
+        where id = (new.payload ->> 'feed_id')::bigint;
+    end if;
+    return null;
+end
+$$;
+
+drop trigger if exists feeds_follow_schedule on forge_schedules;
+create trigger feeds_follow_schedule
+    after insert or update of enabled, next_run_at, consecutive_failures on forge_schedules
+    for each row when (new.type = 'fetch_feed')
+    execute function feeds_follow_schedule();

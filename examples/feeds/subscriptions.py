@@ -26,7 +26,6 @@ UNSUBSCRIBE = """
 HAS_SUBSCRIBERS = """
     select exists (select 1 from subscriptions where feed_id = $1 and unsubscribed_at is null)
 """
-MIRROR = "update feeds set next_fetch_at = $2 where id = $1"
 
 
 class Following(BaseModel):
@@ -47,7 +46,6 @@ async def subscribe(ctx: MutationContext, user_id: int, url: str) -> Following:
     schedule = await app.schedules.ensure(
         fetch_feed, str(feed_id), {"feed_id": feed_id}, conn=ctx.db
     )
-    await ctx.db.execute(MIRROR, feed_id, schedule.next_run_at)
     return Following(feed_id=feed_id, is_fetched=True, next_fetch_at=schedule.next_run_at)
 
 
@@ -61,7 +59,6 @@ async def unsubscribe(ctx: MutationContext, user_id: int, url: str) -> Following
         fetch_feed, str(feed_id), HAS_SUBSCRIBERS, feed_id, conn=ctx.db
     )
     next_fetch_at = schedule.next_run_at if schedule.enabled else None
-    await ctx.db.execute(MIRROR, feed_id, next_fetch_at)
     return Following(feed_id=feed_id, is_fetched=schedule.enabled, next_fetch_at=next_fetch_at)
 
 

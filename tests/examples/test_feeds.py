@@ -1,6 +1,7 @@
 """The feeds example end to end: real HTTP, a real worker, and what its tables say then."""
 
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -8,6 +9,7 @@ from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
+from examples.feeds.app import app, fetch_feed
 from examples.feeds.documents import Document
 from examples.feeds.local_site import Site
 from examples.feeds.pace import Hints, Pace
@@ -145,6 +147,37 @@ async def test_what_is_no_feed_and_who_is_not_there_are_failures_of_the_feed(
     )
 
 
+async def test_an_error_that_nobody_foresaw_is_counted_with_the_feed_too(
+    reader: Reader, start_worker: StartWorker
+) -> None:
+    await reader.subscribe("news.rss")
+    await reader.psql.execute("alter table entries add constraint odd check (title <> 'first')")
+    await start_worker()
+
+    row = await reader.fetched("news.rss")
+    once = await reader.feed("news.rss")
+    await reader.fetch_again("news.rss")
+    twice = await reader.feed("news.rss")
+    await reader.psql.execute("alter table entries drop constraint odd")
+    await reader.fetch_again("news.rss")
+    recovered = await reader.feed("news.rss")
+
+    assert (row.consecutive_failures, row.next_run_at > row.last_run_at) == (1, True)
+    assert [feed["consecutive_failures"] for feed in (once, twice, recovered)] == [1, 2, 0]
+    assert "odd" in once["last_error"]
+    assert recovered["last_error"] is None
+
+
+async def test_the_feed_follows_whoever_moves_its_schedule(reader: Reader) -> None:
+    made = await reader.subscribe("news.rss")
+
+    await reader.make_overdue("news.rss")
+    await reader.check_mirror("news.rss")
+    await app.schedules.disable(fetch_feed, str(made.feed_id))
+
+    assert (await reader.feed("news.rss"))["next_fetch_at"] is None
+
+
 async def test_by_itself_it_goes_on_and_on(
     reader: Reader, site: Site, start_worker: StartWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,11 +244,18 @@ def test_without_a_terminal_the_demonstration_ends_by_itself(database_url: str) 
         assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout + ended.stderr
         summary = ended.stdout.rpartition("feed        readers")[2].splitlines()[1:]
         cells = {name: rest for name, *rest in map(str.split, summary)}
-        assert [cells[name][0] for name in sorted(cells)] == ["1"] * 4  # readers
-        assert [cells[name][1] for name in sorted(cells)] == ["2", "1", "1", "1"]  # entries
-        assert [cells[name][4] for name in sorted(cells)] == ["0", "1", "3", "0"]  # errors
+        assert [cells[name][0] for name in sorted(cells)] == ["1"] * 5  # readers
+        assert [cells[name][1] for name in sorted(cells)] == ["2", *["1"] * 4]  # entries
+        assert [cells[name][4] for name in sorted(cells)] == ["0", "1", "3", "0", "0"]  # errors
         assert all(int(row[3]) > 0 for row in cells.values())  # 304
         assert "flaky.rss: 503 Service Unavailable; failure 3 in a row" in ended.stdout
+        clock = r"\d\d:\d\d:\d\d"
+        left = rf"news.rss: enabled = false, next_run_at = {clock}, next_fetch_at = NULL"
+        back = rf"news.rss: enabled = true, next_run_at = ({clock}), next_fetch_at = \1"
+        stale = rf"quiet.rss: enabled = true, .*running_since = {clock}"
+        recovered = rf"quiet.rss: the run that began at {clock} is recorded as lost"
+        for line in (left, back, stale, recovered):
+            assert re.search(line, ended.stdout), ended.stdout
 
 
 def test_a_database_that_is_not_there_is_told_in_one_line() -> None:
