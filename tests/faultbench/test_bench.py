@@ -46,9 +46,9 @@ async def test_a_sound_engine_keeps_its_promise(run: RunRow, number: int) -> Non
 @pytest.mark.parametrize(
     ("number", "broken", "finding"),
     [
-        (10, "heartbeat on the loop", "overlapping|ran twice"),
+        pytest.param(10, "heartbeat on the loop", "overlapping|ran twice", marks=pytest.mark.slow),
         (12, "rescue by id", "overlapping|ran twice"),
-        (15, "listener without poll", "not within"),
+        pytest.param(15, "listener without poll", "not within", marks=pytest.mark.slow),
     ],
 )
 async def test_a_broken_engine_is_caught(
