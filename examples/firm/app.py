@@ -1,6 +1,6 @@
 """The jobs of the firms: mail is fetched, calendars are followed, people are told."""
 
-from examples.firm import calendars
+from examples.firm import calendars, office
 from examples.firm.connections import connection_of
 from examples.firm.mail import Mail, MalformedMail, fetch
 from pydantic import BaseModel
@@ -20,6 +20,7 @@ TELL = """
 """
 
 app = Forge()
+app.register(*office.JOBS)
 # Another attempt gets the same bytes.
 app.classify(MalformedMail, "non_retryable")
 

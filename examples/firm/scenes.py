@@ -2,12 +2,21 @@
 
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
 from examples.firm.connections import connect
 from examples.firm.desk import Desk, Desks
 from examples.firm.local_provider import NO_MAIL, Provider
 from examples.firm.people import ACCOUNTANTS, LAWYERS
-from examples.firm.review import REVOKED, REVOKED_TOO, Failed, discard_leftovers, show_review
+from examples.firm.review import (
+    DLQ,
+    REVOKED,
+    REVOKED_TOO,
+    Failed,
+    discard_leftovers,
+    find_letter,
+    show_review,
+)
 from examples.firm.telling import say, tell_end
 
 EVENTS_PER_PAGE, PAGES = 2, 3
@@ -17,6 +26,13 @@ NOTICES = """
     select text from notices
     where tenant_id = $1 and created_at >= $2 order by id
 """
+
+OFFICE: dict[str, dict[str, str]] = {
+    "open_period": {"recurrence_id": "retainer-7", "period_id": "2026-04"},
+    "run_step": {"execution_id": "case-12", "step_id": "conflict-check"},
+    "export_notices": {},
+    "forget_notices": {},
+}
 
 
 async def show_all(db: Any, provider: Provider, desks: Desks) -> None:
@@ -28,6 +44,8 @@ async def show_all(db: Any, provider: Provider, desks: Desks) -> None:
     await show_rules(desks.ann, mailbox)
     await show_ingestion(provider, desks.ann, mailbox)
     await show_sync(provider, desks.ann, mailbox)
+    await show_categories(desks.ann)
+    await show_exhausted(desks)
     failed = await show_failures(db, provider, desks, mailbox)
     await show_review(db, provider, desks, failed)
     await show_notices(db, desks.max, began)
@@ -109,6 +127,26 @@ async def show_notices(db: Any, max: Desk, began: datetime) -> None:
         await max.ended(job["job_id"])
     for row in await db.fetch(NOTICES, LAWYERS, began):
         say(f"    {row['text']}")
+
+
+async def show_categories(ann: Desk) -> None:
+    say("\nThe firm has jobs of every category; these are the ones not seen yet:")
+    for job_type, args in OFFICE.items():
+        made = await ann.ask(job_type, f"{job_type}_{uuid4()}", args)
+        job = await ann.ended(made["job_id"])
+        say(f"    {job['category']}: {job_type} {job['status']}, {job['output']!r}")
+
+
+async def show_exhausted(desks: Desks) -> None:
+    say("\nThe converter of documents is away for longer than a job is tried:")
+    key = f"convert_{uuid4()}"
+    made = await desks.ann.ask("convert_document", key, {"document_id": "DOC-17"})
+    job = await tell_end(desks.ann, "DOC-17", made["job_id"])
+    say(f"    {job['category']}: {job['attempts']} of {job['max_attempts']} attempts were used")
+    letter = await find_letter(desks.max, key)
+    notes = {"notes": "converted by hand"}
+    await desks.max.post(f"{DLQ}/{letter}/discard/", notes)
+    say(f"    Max discards dead letter {letter}: {notes['notes']}")
 
 
 def _event(number: int) -> dict[str, Any]:

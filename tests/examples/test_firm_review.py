@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from examples.firm.local_provider import NO_MAIL
 from examples.firm.people import ACCOUNTANTS, LAWYERS
 from examples.firm.review import DLQ, discard_leftovers
 
+from forge.core.rules import CATEGORIES
 from forge.store.embedded import Cluster
 from tests.examples.firms import Firms, at_work, firms, make_app, work
 from tests.template import empty_database
@@ -193,13 +195,23 @@ def test_without_a_terminal_the_command_ends_by_itself_and_tells_the_truth(
             "select tenant_id, count(*) from forge_jobs group by 1 order by 1"
         ).fetchall()
 
-    assert sorted(letters) == [(1, "discarded", 2), (1, "reprocessed", 4), (2, "reprocessed", 4)]
+    assert sorted(letters) == [(1, "discarded", 4), (1, "reprocessed", 4), (2, "reprocessed", 4)]
     assert [tenant_id for tenant_id, _ in jobs] == [LAWYERS, ACCOUNTANTS]
     for tenant_id, count in jobs:
         who = {LAWYERS: "max", ACCOUNTANTS: "tom"}[tenant_id]
         assert f"What {who} sees of the firm, all runs together:\n    {count} jobs: " in output
-    assert "6 dead letters: 2 discarded, 4 reprocessed" in output
+    assert "8 dead letters: 4 discarded, 4 reprocessed" in output
     assert "contract, the second time: the same job" in output
+    for category in ("recurrence", "orchestration", "export", "maintenance"):
+        assert re.search(rf"^    {category}: \w+ completed", output, re.MULTILINE)
+    assert "DOC-17: attempt 3 was retryable" in output
+    assert "DOC-17: dead_letter at attempt 3" in output
+    assert "documents: 3 of 3 attempts were used" in output
+    with psycopg.connect(database) as connection:
+        (used,) = connection.execute(
+            "select array_agg(distinct category::text) from forge_jobs where category is not null"
+        ).fetchone() or (None,)
+    assert set(used or ()) == set(CATEGORIES)
     assert "6 appointments; requests for the first page: 1" in output
 
 
