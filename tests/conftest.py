@@ -1,7 +1,10 @@
 """One PostgreSQL for the whole run, a database of its own for each test."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,6 +25,8 @@ SETTINGS = {
     "shared_preload_libraries": "pg_stat_statements",
 }
 
+MEMORY = Path("/dev/shm")
+ENOUGH_MEMORY = 8 * 2**30
 # An example that took long says that the machine was busy, not that the code is wrong.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
@@ -37,11 +42,24 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A PostgreSQL server for this process's tests."""
     folder = os.environ.get("FORGE_TEST_POSTGRES_BIN")
     binaries = Binaries.from_folder(Path(folder)) if folder else Binaries.from_wheel()
-    cluster = Cluster(tmp_path_factory.mktemp("postgres") / "data", binaries, SETTINGS)
-    cluster.init()
-    cluster.start()
-    yield cluster
-    cluster.stop("immediate")
+    with _in_memory() as memory:
+        place = memory or tmp_path_factory.mktemp("postgres")
+        cluster = Cluster(place / "data", binaries, SETTINGS)
+        cluster.init()
+        cluster.start()
+        yield cluster
+        cluster.stop("immediate")
+
+
+@contextmanager
+def _in_memory() -> Iterator[Path | None]:
+    """Make a folder in memory where there is enough: each test creates and drops a database."""
+    if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ENOUGH_MEMORY:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(dir=MEMORY, prefix="forge-tests-") as folder:
+        os.chmod(folder, 0o755)  # the server may run as another user
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -191,18 +191,19 @@ async def test_release_and_snooze_give_the_attempt_back_and_retry_does_not(
     assert left == {Verb.RELEASE: 0, Verb.SNOOZE: 0, Verb.RETRY: 1}
 
 
-@pytest.mark.parametrize(("status", "crashes"), [(Status.RUNNING, 1), (Status.CLAIMED, 0)])
+@pytest.mark.parametrize("status", [Status.RUNNING, Status.CLAIMED])
 async def test_a_rescue_gives_the_attempt_back_and_suspects_what_was_running(
-    psql: "Psql[Any]", database: Database, status: Status, crashes: int
+    psql: "Psql[Any]", database: Database, status: Status
 ) -> None:
     given = await _given(psql, database, status)
+    was_running = status is Status.RUNNING
 
     await ACTS[Verb.RESCUE](given)
 
     job = await psql.fetchrow("select * from forge_jobs")
-    assert (job["attempts"], job["crashes"], job["lease"]) == (0, crashes, given.lease)
-    assert job["suspect"] is bool(crashes)
-    assert await psql.fetchval("select count(*) from forge_attempts") == crashes
+    assert (job["attempts"], job["crashes"], job["lease"]) == (0, 1, given.lease)
+    assert job["suspect"] is was_running
+    assert await psql.fetchval("select count(*) from forge_attempts") == was_running
 
 
 async def test_a_job_whose_owner_lives_is_not_rescued(
