@@ -13,7 +13,7 @@ import pytest
 
 from forge import Config, Forge
 from forge.store.embedded import Cluster
-from tests.faults.apps.recurring import tick_name
+from tests.faults.apps.recurring import tick_name, ticking
 from tests.faults.kit.checker import Row, check
 from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import Event, History, Kind
@@ -165,11 +165,12 @@ async def test_a_drained_worker_gives_back_what_does_not_end_in_time(
 
 async def _plant(app: Forge, history: History, schedules: int, ticks: int) -> list[str]:
     """Make schedules that have all their ticks to catch up with, and name the ticks."""
+    app.register(ticking)
     last = START + (ticks - 1) * EVERY
     expected = []
     for n in range(schedules):
         made = await app.schedules.ensure(
-            "ticking",
+            ticking,
             str(n),
             {"last": last.isoformat()},
             next_run_at=START,

@@ -20,7 +20,8 @@ from tests.store.placing import Psql, registered
 
 MANY = 20_000
 BY_INDEX = {"Index Scan", "Index Only Scan", "Tid Scan"}
-ENTRIES = [Entry(n, datetime.now(UTC), 1, UUID(int=n), True, 50, "", None, 0.0) for n in (5, 6)]
+NOW = datetime.now(UTC)
+ENTRIES = [Entry(n, NOW, 1, UUID(int=n), True, 50, "", None, 0.0, None) for n in (5, 6)]
 Make = Callable[[Registration, list[UUID], int], Statement[Any]]
 
 STATEMENTS: dict[str, Make] = {

@@ -15,6 +15,7 @@ from hypothesis.stateful import (
     rule,
 )
 
+from forge import Forge, ScheduleContext
 from forge.core.lanes import BEGINNING
 from forge.core.outcome import Crashed, Failure, Raised, Released, Returned
 from forge.core.run import Run, conclude, write_next
@@ -84,11 +85,14 @@ class ScheduleMachine(DatabaseMachine):
     def begin(self) -> None:
         self.model: dict[str, Modelled] = {}
         self._fetch("truncate forge_schedules, forge_workers")
+        app = Forge()
+        definition = app.schedule("work")(_work)
+        self.kind = self._await(app._catalog.find_schedule("work", definition, self.database.run))
         self.workers = [self._await(registered(self.database)) for _ in range(2)]
 
     @rule(key=st.sampled_from(KEYS))
     def ensure(self, key: str) -> None:
-        wish = Wish(Name("work", key), None, {}, None)
+        wish = Wish(Name("work", key), None, {}, None, self.kind)
         row = self._await(verbs.ensure(self.database.run, wish))
         known = self.model.setdefault(key, Modelled(0))
         known.enabled = True
@@ -254,6 +258,9 @@ class ScheduleMachine(DatabaseMachine):
     def _is_current(self, run: Run) -> bool:
         known = self.model[run.schedule.key]
         return known.running and known.lease == run.lease
+
+
+async def _work(ctx: ScheduleContext, payload: Any) -> None: ...
 
 
 def _never_crashed(run: Run) -> Run:

@@ -93,7 +93,7 @@ async def test_an_output_that_the_database_refuses_does_not_hold_up_its_neighbou
     worker.events.listeners.append(told)
 
     row = await psql.fetchrow("select last_error, attempts from forge_jobs where status = 'retry'")
-    assert "the database refused the output" in row["last_error"]
+    assert "the output cannot be stored" in row["last_error"]
     assert row["attempts"] == 1
 
 
