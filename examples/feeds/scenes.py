@@ -29,7 +29,14 @@ LOSE_RUN = """
     where type = 'fetch_feed' and key = $1 and running_since is null
     returning true
 """
-NEXT_FETCH = "select next_fetch_at from feeds where url = $1"
+# In one statement: between two of them a fetch may move both.
+STATE = """
+    select schedule.enabled, schedule.next_run_at, feeds.next_fetch_at, schedule.running_since
+    from feeds
+    join forge_schedules as schedule
+      on schedule.type = 'fetch_feed' and schedule.key = feeds.id::text
+    where feeds.url = $1
+"""
 
 
 async def show_all(db: Any, site: Site) -> None:
@@ -122,13 +129,12 @@ async def show_recovery(db: Any, site: Site) -> None:
 
 async def tell_schedule(db: Any, site: Site, name: str) -> None:
     """Print what the schedule and the feed say."""
-    row = await _schedule(db, site, name)
-    fetch = await db.fetchval(NEXT_FETCH, site.url(name))
+    row = await db.fetchrow(STATE, site.url(name))
     told = [
-        f"enabled = {str(row.enabled).lower()}",
-        f"next_run_at = {_clock(row.next_run_at)}",
-        f"next_fetch_at = {_clock(fetch)}",
-        f"running_since = {_clock(row.running_since)}",
+        f"enabled = {str(row['enabled']).lower()}",
+        f"next_run_at = {_clock(row['next_run_at'])}",
+        f"next_fetch_at = {_clock(row['next_fetch_at'])}",
+        f"running_since = {_clock(row['running_since'])}",
     ]
     say(f"    {name}: {', '.join(told)}")
 
