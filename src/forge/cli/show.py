@@ -135,7 +135,7 @@ def _written(value: Any) -> str:
         case str():
             return " ".join(value.split())
         case datetime():
-            return value.astimezone(_zone()).strftime("%Y-%m-%d %H:%M:%S %Z")
+            return _in_zone(value).strftime("%Y-%m-%d %H:%M:%S %Z")
         case timedelta():
             return format_duration(value)
         case dict():
@@ -143,6 +143,13 @@ def _written(value: Any) -> str:
         case list() | tuple():
             return ", ".join(map(_written, value)) or "-"
     return str(value)
+
+
+def _in_zone(value: datetime) -> datetime:
+    try:
+        return value.astimezone(_zone())
+    except OverflowError:  # the first and the last moment that Python has
+        return value
 
 
 def _zone() -> tzinfo | None:
