@@ -39,10 +39,10 @@ async def test_a_zombie_finishes_in_vain(scene: Scene, gate: Gate) -> None:
     assert not verdict.faults, verdict
 
 
-async def test_a_zombie_learns_from_its_heartbeat_that_it_is_dead(
+async def test_a_zombie_that_sends_heartbeats_learns_that_it_is_dead(
     app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 3: StaleAttempt is raised in the handler."""
+    """Fault 3: StaleAttempt is raised in the handler, or its worker stops it before."""
     job = await app.dispatch(beating, gate.input)
     zombie = await crew.start()
     await until_started(history, job.id)

@@ -83,8 +83,9 @@ async def beating(ctx: JobContext, input: dict[str, Any]) -> None:
     with told(ctx):
         try:
             await until(lives_on, PATIENCE, "the gate opens")
-        except StaleAttempt as error:
-            say("stale", job=ctx.job_id, lease=ctx.lease, error=str(error))
+        # Its worker may learn it first, and stop it.
+        except (StaleAttempt, asyncio.CancelledError) as error:
+            say("stale", job=ctx.job_id, lease=ctx.lease, error=repr(error))
             raise
 
 
