@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Tests wait for processes more than they compute, so that three share two cores well.
-WORKERS ?= 3
+# Tests wait for processes more than they compute, so that four share two cores well.
+WORKERS ?= 4
 TESTS ?= tests
 # Tests start hundreds of processes, each of which would compile the code again.
 export PYTHONDONTWRITEBYTECODE :=

@@ -43,12 +43,13 @@ async def test_a_write_to_a_database_that_turned_read_only_costs_no_attempt(
             raise
 
     handle = await write.dispatch()
-    await work(app)
+    worker = await work(app)
     await until(lambda: _is(handle, "running"), 10, "it runs")
 
     await _set(psql, "default_transaction_read_only", "on")
     is_read_only.set()
     await until(lambda: errors, 10, "its write was refused")
+    await until(lambda: not worker.runner.running, 10, "the worker has judged the error")
     await _set(psql, "default_transaction_read_only", "off")
     await handle.result(30)
 
