@@ -46,7 +46,7 @@ def one(kind: JobType, value: Any, options: Options) -> Statement[list[Dispatche
 def many(kind: JobType, texts: Sequence[str], options: Options) -> Statement[list[Dispatched]]:
     """Return the one statement that dispatches many jobs, whose inputs are written already."""
     wish = _wish(kind, options)
-    _check_versions(kind, texts, options)
+    texts = list(_with_versions(kind, texts, options))
     ids = list(islice(new_ids(), len(texts)))
     if is_keyed(kind.defaults, None):
         return jobs.dispatch_once(ids, texts, wish, [kind.key(text) for text in texts])
@@ -70,8 +70,8 @@ def keyed_chunks(
         if kind.defaults.category is not None:
             yield _dispatch_ruled([_nth(n, kind.rule, value, options) for n, value in chunk], wish)
             continue
-        texts = [_nth(n, kind.written, value) for n, value in chunk]
-        _check_versions(kind, texts, options, chunk[0][0])
+        written = [_nth(n, kind.written, value) for n, value in chunk]
+        texts = list(_with_versions(kind, written, options, first=chunk[0][0]))
         keys = [kind.key(text) for text in texts]
         yield jobs.dispatch_once(list(islice(fresh, len(texts))), texts, wish, keys)
 
@@ -136,18 +136,14 @@ def _texts(kind: JobType, values: Iterable[Any]) -> Iterator[str]:
         raise _misplaced(error, done) from None
 
 
-def _with_versions(kind: JobType, texts: Iterable[str], options: Options) -> Iterator[str]:
+def _with_versions(
+    kind: JobType, texts: Iterable[str], options: Options, *, first: int = 0
+) -> Iterator[str]:
     """Refuse a payload whose own version is none, or differs from the one that was given."""
-    for place, text in enumerate(texts):
-        if VERSION in text:
-            _nth(place, kind.versioned, text, options)
-        yield text
-
-
-def _check_versions(kind: JobType, texts: Iterable[str], options: Options, first: int = 0) -> None:
     for place, text in enumerate(texts, first):
         if VERSION in text:
             _nth(place, kind.versioned, text, options)
+        yield text
 
 
 def _nth(place: int, act: Callable[..., T], *args: Any) -> T:

@@ -138,7 +138,7 @@ async def test_a_handler_that_holds_an_idle_connection_is_left_alone(
     await until_started(history, held.id)
     await until(lambda: _is_holding(ledger.connection), 30, "the handler holds a connection")
 
-    assert proxy.silence(matching="forge_workers")
+    await until(lambda: proxy.silence(matching="pg_notify($14, '')"), 30, "the heart has beaten")
     again = "a heartbeat was sent again by another connection"
     await crew.workers[0].until_said("notice", message=again)
     done = await app.dispatch(quick)

@@ -9,30 +9,19 @@ from forge.store.notify import CHANGES
 from tests.faults.kit.process import until
 from tests.flow.engine import handlers
 from tests.flow.engine.conftest import Work
+from tests.flow.engine.early_completion import complete_early
 
 
 async def test_who_waits_for_the_result_gets_what_the_handler_returns_afterwards(
     app: Forge, work: Work
 ) -> None:
-    committed, go_on = asyncio.Event(), asyncio.Event()
-
-    @app.job
-    async def pay(ctx: JobContext) -> str:
-        async with ctx.complete_in_transaction():
-            pass
-        committed.set()
-        await go_on.wait()
-        return "receipt"
-
     @app.job
     async def ping(ctx: JobContext) -> str:
         return "pong"
 
-    await work(app)
+    handle, go_on = await complete_early(app, work)
     other = await ping.dispatch()
     await other.result(10)
-    handle = await pay.dispatch()
-    await committed.wait()
 
     waiting = asyncio.create_task(handle.result(20))
     await asyncio.sleep(0)
@@ -46,19 +35,7 @@ async def test_who_waits_for_the_result_gets_what_the_handler_returns_afterwards
 async def test_updates_yield_the_job_at_once_and_end_with_its_output(
     app: Forge, work: Work
 ) -> None:
-    committed, go_on = asyncio.Event(), asyncio.Event()
-
-    @app.job
-    async def pay(ctx: JobContext) -> str:
-        async with ctx.complete_in_transaction():
-            pass
-        committed.set()
-        await go_on.wait()
-        return "receipt"
-
-    await work(app)
-    handle = await pay.dispatch()
-    await committed.wait()
+    handle, go_on = await complete_early(app, work)
 
     updates = handle.updates()
     first = await anext(updates)

@@ -11,6 +11,7 @@ from forge import Forge, JobContext, JobHandle
 from forge.http import live_stream, live_view
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import Work
+from tests.flow.engine.early_completion import complete_early
 from tests.http.conftest import MakeToken
 from tests.http.live.conftest import PassTime
 from tests.http.live_client import events, watch_token
@@ -48,19 +49,7 @@ async def test_a_job_is_shown_as_it_stands_at_each_change_and_to_its_end(
 async def test_job_that_awaits_its_output_is_shown_as_running(
     app: Forge, work: Work, address: str, token: MakeToken
 ) -> None:
-    completed, go_on = asyncio.Event(), asyncio.Event()
-
-    @app.job
-    async def pay(ctx: JobContext) -> str:
-        async with ctx.complete_in_transaction():
-            pass
-        completed.set()
-        await go_on.wait()
-        return "receipt"
-
-    await work(app)
-    handle = await pay.dispatch()
-    await completed.wait()
+    handle, go_on = await complete_early(app, work)
 
     async with events(address, handle.id, token("user")) as stream:
         assert stream.answer.status_code == 200
@@ -79,18 +68,7 @@ async def test_job_that_awaits_its_output_is_shown_as_running(
 async def test_job_whose_handler_goes_on_for_long_is_shown_as_completed(
     app: Forge, work: Work, address: str, token: MakeToken
 ) -> None:
-    completed, go_on = asyncio.Event(), asyncio.Event()
-
-    @app.job
-    async def pay(ctx: JobContext) -> None:
-        async with ctx.complete_in_transaction():
-            pass
-        completed.set()
-        await go_on.wait()
-
-    await work(app)
-    handle = await pay.dispatch()
-    await completed.wait()
+    handle, go_on = await complete_early(app, work, output=None)
 
     async with events(address, handle.id, token("user")) as stream:
         seen = [await stream.job(), await stream.job()]

@@ -10,6 +10,7 @@ import pytest
 from forge import Forge, JobContext, JobHandle
 from forge.http import live_view
 from tests.flow.engine.conftest import Work
+from tests.flow.engine.early_completion import complete_early
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.live.conftest import assert_error
 from tests.http.live_client import client, watch_token
@@ -57,19 +58,7 @@ async def test_every_step_that_lasts_is_shown(
 async def test_job_that_awaits_its_output_is_shown_as_running(
     app: Forge, work: Work, address: str, token: MakeToken
 ) -> None:
-    completed, go_on = asyncio.Event(), asyncio.Event()
-
-    @app.job
-    async def pay(ctx: JobContext) -> str:
-        async with ctx.complete_in_transaction():
-            pass
-        completed.set()
-        await go_on.wait()
-        return "receipt"
-
-    await work(app)
-    handle = await pay.dispatch()
-    await completed.wait()
+    handle, go_on = await complete_early(app, work)
 
     async with client(address, token("user")) as live:
         await live.subscribe(handle.id)
