@@ -11,6 +11,7 @@ from forge import Forge
 from forge.http import canaries
 from tests.faults.kit.process import until
 from tests.faults.kit.proxy import Mode, Proxy
+from tests.flow.engine.claiming import stop_claiming
 from tests.flow.engine.conftest import Work
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 
@@ -100,7 +101,7 @@ async def test_deep_readiness_names_the_database_that_went_away_during_the_check
 ) -> None:
     monkeypatch.setattr(canaries, "PATIENCE", 0.5)
     worker = await work(app)
-    worker.claimer.stop()
+    await stop_claiming(worker)
     asked = asyncio.create_task(client.get("/readyz?deep=1"))
 
     async def has_a_canary() -> bool:

@@ -10,6 +10,7 @@ from forge import Forge, JobContext
 from forge.http import canaries, create_app
 from forge.store.database import Database
 from tests.faults.kit.process import until
+from tests.flow.engine.claiming import stop_claiming
 from tests.flow.engine.conftest import MakeApp, Work
 from tests.http.conftest import AUTH, MakeServerApp, MakeToken
 from tests.telemetry.exposed import scraped
@@ -157,7 +158,7 @@ async def test_a_canary_of_an_earlier_check_does_not_prove_that_the_crew_still_c
     await http.get("/readyz?deep=1")
     await until_canary_ended_two_seconds_ago(psql)
 
-    worker.claimer.stop()
+    await stop_claiming(worker)
     monkeypatch.setattr(canaries, "PATIENCE", 1.0)
 
     assert (await http.get("/readyz?deep=1")).status_code == 503
@@ -190,7 +191,7 @@ async def test_each_crew_has_a_canary_of_its_own(
     monkeypatch.setattr(canaries, "FRESH", 0.0)
     await work(app)
     stuck = await work(make_app(capabilities=["gpu", "media"]))
-    stuck.claimer.stop()
+    await stop_claiming(stuck)
 
     answer = await http.get("/readyz?deep=1", headers=token("staff"))
     asked_by_anybody = await http.get("/readyz?deep=1")
@@ -206,7 +207,7 @@ async def test_a_canary_of_a_silent_crew_is_not_sent_again(
     monkeypatch.setattr(canaries, "PATIENCE", 0.1)
     monkeypatch.setattr(canaries, "FRESH", 0.0)
     worker = await work(app)
-    worker.claimer.stop()
+    await stop_claiming(worker)
 
     for _ in range(3):
         assert (await http.get("/readyz?deep=1")).status_code == 503
