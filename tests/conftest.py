@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
+import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -68,16 +69,23 @@ def template(server: Cluster) -> str:
     return template_database(server)
 
 
+@pytest.fixture(scope="session")
+def maintenance(server: Cluster) -> Iterator["psycopg.Connection[Any]"]:
+    """The connection that creates and drops databases."""
+    with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
+        yield connection
+
+
 @pytest.fixture
-async def database_url(server: Cluster, template: str) -> AsyncIterator[str]:
+def database_url(
+    server: Cluster, template: str, maintenance: "psycopg.Connection[Any]"
+) -> Iterator[str]:
     """A fresh, migrated database."""
     name = f"test_{uuid4().hex[:12]}"
-    admin = await asyncpg.connect(server.url("postgres"))
     # By files, not by the log: the template is at rest, and it takes a third of the time.
-    await admin.execute(f"create database {name} template {template} strategy file_copy")
+    maintenance.execute(f"create database {name} template {template} strategy file_copy".encode())
     yield server.url(name)
-    await admin.execute(f"drop database {name} with (force)")
-    await admin.close()
+    maintenance.execute(f"drop database {name} with (force)".encode())
 
 
 @pytest.fixture

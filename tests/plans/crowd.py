@@ -1,6 +1,7 @@
 """Tables with many rows, and the plans of statements as the server really ran them."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import asyncpg
@@ -61,6 +62,29 @@ async def cost_of(connection: "asyncpg.Connection[Any]", statement: Statement[An
     """Return how many buffers a statement takes once the caches are warm."""
     await planned(connection, statement)
     return (await planned(connection, statement)).buffers
+
+
+async def plans_of(
+    connection: "asyncpg.Connection[Any]", statements: Mapping[str, Statement[Any]]
+) -> dict[str, Plan]:
+    """Return the plan of each statement."""
+    return {name: await planned(connection, each) for name, each in statements.items()}
+
+
+async def costs_of(
+    connection: "asyncpg.Connection[Any]", statements: Mapping[str, Statement[Any]]
+) -> dict[str, int]:
+    """Return the cost of each statement."""
+    return {name: await cost_of(connection, each) for name, each in statements.items()}
+
+
+def assert_flat(few: Mapping[str, int], many: Mapping[str, int]) -> None:
+    """Compare the costs of statements among few rows with those among twenty times as many."""
+    # A larger index may be a level higher, for each of its lookups.
+    grown = {name: (few[name], many[name]) for name in few if many[name] > few[name] * 1.5 + 10}
+    assert not grown
+    assert all(few.values())
+    assert all(many.values())
 
 
 async def explaining(database: Database) -> "asyncpg.Connection[Any]":

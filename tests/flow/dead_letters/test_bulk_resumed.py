@@ -111,8 +111,9 @@ async def test_what_was_due_while_no_worker_was_there_is_not_made_up_for(
 
     assert report["reprocessed"] == 80
     made = [row["seconds"] for row in await psql.fetch(MADE_AFTER)]
-    # A second's worth at once, and a quarter more for a slice that came late.
-    assert all(count <= 20 * (seconds + 1.25) + 1 for count, seconds in enumerate(made, 1))
+    # A second's worth at once, a quarter more for a slice that came late, and as much again as the
+    # first statement may take on a busy machine. All 80 at once if it were made up for.
+    assert all(count <= 20 * (seconds + 2) + 1 for count, seconds in enumerate(made, 1))
 
 
 async def test_a_clock_that_was_ahead_holds_nothing_up(

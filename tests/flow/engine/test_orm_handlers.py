@@ -105,7 +105,7 @@ KINDS = ("in_thread", "in_process", "on_the_loop", "on_the_loop_of_a_process")
 OPEN = "select pid from pg_stat_activity where application_name = 'orm'"
 
 
-@pytest.mark.parametrize("age", ["0", "600", "None"])
+@pytest.mark.parametrize("age", ["0", "600"])
 def test_a_lost_connection_of_django_fails_no_job(
     database_url: str, tmp_path: Path, age: str
 ) -> None:
@@ -127,7 +127,7 @@ def test_a_lost_connection_of_a_scoped_session_fails_no_job(
 def _lose_connections_between_jobs(project: Project, kinds: Sequence[str]) -> None:
     with project.worker("--max-concurrent", "1", app="orm_jobs:app") as worker:
         for kind in kinds:
-            for _ in range(3):
+            for _ in range(2):
                 (job_id,) = project.row("select forge_dispatch(%s, 'null')::text", kind)
                 ended = partial(_ended, project, job_id)
                 status = wait_until(ended, 30, f"{kind} has ended")
