@@ -105,7 +105,7 @@ KINDS = ("in_thread", "in_process", "on_the_loop", "on_the_loop_of_a_process")
 OPEN = "select pid from pg_stat_activity where application_name = 'orm'"
 
 
-@pytest.mark.parametrize("age", ["0", "600"])
+@pytest.mark.parametrize("age", ["0", "600", "None"])
 def test_a_lost_connection_of_django_fails_no_job(
     database_url: str, tmp_path: Path, age: str
 ) -> None:
