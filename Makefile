@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Tests wait for processes more than they compute, so that four share two cores well.
+# Tests wait for processes more than they compute, so that four share two cores well. Each worker
+# begins at another place, so that those that wait run beside those that compute.
 WORKERS ?= 4
 TESTS ?= tests
 # Tests start hundreds of processes, each of which would compile the code again.
@@ -31,7 +32,7 @@ firm: $(READY) ## run the firm example: tenants, payload rules, error classes, d
 	@$(BIN)/python -m examples.firm
 
 test: $(READY) ## run every test
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(TESTS)
 
 check: $(READY) ## format, lint, types, import contracts, generated files
 	$(BIN)/ruff format --check .
