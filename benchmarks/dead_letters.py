@@ -17,6 +17,8 @@ from forge.store.dead_letters import compact
 from forge.store.roles import grant_roles
 
 LIST_MS, STATISTICS_MS = 300, 100
+MIDDLE = "select dlq_id from forge_dead_letters order by dlq_id offset $1 limit 1"
+LETTER = "select dlq_id from forge_dead_letters where tenant_id = $1 limit 1"
 CAUSES, TENANTS = 2_000, 1_000
 TENANT = 7
 # What is asked of the API, as forge_api: by whoever sees all, and by the manager of one tenant.
@@ -32,7 +34,7 @@ QUESTIONS = {
     f"{ADMIN}/dlq/?error_class=transient&job_type=type_7&status=discarded": LIST_MS,
     f"{ADMIN}/dlq/?fingerprint={{fingerprint}}": LIST_MS,
     f"{ADMIN}/dlq/?limit=200": LIST_MS,
-    f"{ADMIN}/dlq/{TENANT}/": LIST_MS,
+    f"{ADMIN}/dlq/{{letter}}/": LIST_MS,
     f"{ADMIN}/dlq/groups/": LIST_MS,
     f"{ADMIN}/dlq/groups/?job_type=type_7&limit=200": LIST_MS,
     f"{ADMIN}/dlq/groups/?status=discarded": LIST_MS,
@@ -60,14 +62,15 @@ async def _measure(dsn: str, letters: int, jobs: int) -> bool:
         database = await (await app.session()).database()
         await grant_roles(database)
         await database.run(compact(10 * letters))
+        known = {
+            "middle": await connection.fetchval(MIDDLE, letters // 2),
+            "letter": await connection.fetchval(LETTER, TENANT),
+            "fingerprint": hashlib.md5(str(TENANT).encode()).hexdigest(),
+        }
     config = Config(auth={"tokens": [_token("all", None), _token("one", TENANT)]})
     async with Forge(config, database_url=dsn.replace("//forge@", "//forge_api@")) as app:
         transport = httpx.ASGITransport(create_app(app))
         async with httpx.AsyncClient(transport=transport, base_url="http://forge.test") as http:
-            known = {
-                "middle": letters // 2,
-                "fingerprint": hashlib.md5(str(TENANT).encode()).hexdigest(),
-            }
             return all(
                 [
                     await _timed(http, path.format(**known), who, most)

@@ -105,7 +105,7 @@ def _asked(
     ctx: "JobContext", input: Request
 ) -> tuple[list[UUID], int | None, str | None, str | None]:
     """Return which job is meant, for which tenant, why, and who asks, for the audit."""
-    actor = None if ctx.auth is None else ctx.auth.actor
+    actor = ctx.auth.actor
     return [input.job_id], ctx.tenant_id, input.reason, actor
 
 

@@ -90,8 +90,7 @@ class Reprocessing:
         self._so_far = so_far
         # One moment for the whole slice: what falls due meanwhile is the next one's.
         self._now = time.time()
-        auth = ctx.auth
-        self._actor = None if auth is None else auth.actor
+        self._actor = ctx.auth.actor
 
     async def settle(self) -> None:
         """Read back what became of the last slice, and finish what it did not come to."""

@@ -87,18 +87,28 @@ def _blocks(
     records: Iterable[tuple[bytes, str]], columns: int, shared: bytes, version: str
 ) -> Iterator[bytes]:
     end = shared + binary.field(version.encode())
-
-    def own_end(input: bytes) -> bytes:
-        return shared + binary.field((version_in(input.decode()) or version).encode())
-
-    rows = ((id, input.encode()) for id, input in records)
     begin, size = binary.begin_row(columns) + binary.UUID_SIZE, binary.size
+    rows = ((id, input.encode()) for id, input in records)
     yield binary.HEADER
-    while block := [
-        # As binary.jsonb would write it, without a call for each.
-        b"%b%b%b\1%b%b"
-        % (begin, id, size(len(input) + 1), input, own_end(input) if _VERSION in input else end)
-        for id, input in islice(rows, BLOCK)
-    ]:
-        yield b"".join(block)
+    while chunk := list(islice(rows, BLOCK)):
+        block = b"".join(
+            [
+                # As binary.jsonb would write it, without a call for each.
+                b"%b%b%b\1%b%b" % (begin, id, size(len(input) + 1), input, end)
+                for id, input in chunk
+            ]
+        )
+        # Looked for once in a block: few payloads have a version of their own.
+        if _VERSION in block:
+            block = b"".join(
+                [
+                    begin + id + binary.field(b"\1" + input) + shared + _own_version(input, version)
+                    for id, input in chunk
+                ]
+            )
+        yield block
     yield binary.TRAILER
+
+
+def _own_version(input: bytes, version: str) -> bytes:
+    return binary.field((version_in(input.decode()) or version).encode())
