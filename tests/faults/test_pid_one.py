@@ -56,6 +56,21 @@ def dispatch(project: Project, job_type: str, text: str = "{}") -> str:
     return str(project.row("select forge_dispatch(%s, %s::jsonb)", job_type, text)[0])
 
 
+def test_a_worker_that_is_pid_one_itself_runs_isolated_jobs(project: Project) -> None:
+    """A program of its own with a `Worker`, which no init of Forge's stands before."""
+    (project.folder / "own.py").write_text(
+        "import asyncio, contained, forge\nasyncio.run(forge.Worker(contained.app).run())\n"
+    )
+    with Container([sys.executable, "own.py"], project.env, cwd=project.folder) as container:
+        known = "select name from forge_job_types where name = 'isolated'"
+        wait_until(lambda: project.rows(known), 60, "the worker has registered its types")
+        isolated = dispatch(project, "isolated")
+
+        project.wait_for_status(isolated, "completed")
+        assert container.is_alive
+        assert project.row("select attempts, crashes from forge_jobs") == (1, 0)
+
+
 @pytest.mark.parametrize("command", WORKERS, ids=NAMES)
 def test_isolated_jobs_and_schedules_run_and_sigterm_drains(
     project: Project, tmp_path: Path, command: tuple[str, ...]
