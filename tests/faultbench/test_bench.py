@@ -34,7 +34,7 @@ async def run(tmp_path: Path) -> AsyncIterator[RunRow]:
         workshop.close()
 
 
-@pytest.mark.parametrize("number", [14, pytest.param(32, marks=pytest.mark.slow), 40])
+@pytest.mark.parametrize("number", [14, 32, 40])
 async def test_a_sound_engine_keeps_its_promise(run: RunRow, number: int) -> None:
     outcome = await run(number)
 

@@ -53,7 +53,7 @@ async def test_a_hostile_queue_changes_nothing(
 ) -> None:
     storm = Storm(database_url, crew, history, ledger, hostile, seed)
 
-    verdict = await storm.run(jobs=100)
+    verdict = await storm.run(jobs=200)
 
     assert not verdict.faults, f"seed {seed}: {verdict}"
 

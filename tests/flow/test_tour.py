@@ -43,10 +43,10 @@ def test_without_a_terminal_it_tells_each_step_on_a_line_of_its_own(empty_url: s
 
     lines = output.splitlines()
     assert any(re.match(r"bake_cake +\d+% +running +bake layer 2", line) for line in lines)
-    for attempt in (1, 2):
-        failed = rf"call_flaky_service .*attempt {attempt} failed: .*; again in \d\.\d s"
+    for attempt, most in ((1, 1), (2, 2)):
+        failed = rf"call_flaky_service .*attempt {attempt} failed: .*; again in [0-{most}]\.\d s"
         assert any(re.match(failed, line) for line in lines), output
-    assert any(re.match(r"send_reminder +\d+% +pending +due in \d s", line) for line in lines)
+    assert any(re.match(r"send_reminder +\d+% +pending +due in [01] s", line) for line in lines)
     assert re.search(r"10,000 of 10,000 done, [\d,]+ a second; dispatched in", output)
 
 

@@ -35,7 +35,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 EXAMPLES = settings(
-    max_examples=15,
+    max_examples=25,
     database=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate],

@@ -127,7 +127,7 @@ def test_a_lost_connection_of_a_scoped_session_fails_no_job(
 def _lose_connections_between_jobs(project: Project, kinds: Sequence[str]) -> None:
     with project.worker("--max-concurrent", "1", app="orm_jobs:app") as worker:
         for kind in kinds:
-            for _ in range(2):
+            for _ in range(3):
                 (job_id,) = project.row("select forge_dispatch(%s, 'null')::text", kind)
                 ended = partial(_ended, project, job_id)
                 status = wait_until(ended, 30, f"{kind} has ended")
