@@ -255,6 +255,16 @@ def test_in_development_programs_here_dispatch_without_a_token(project: Project)
         assert "programs on this machine may dispatch without a token" in dev.output()
 
 
+def test_outside_of_development_programs_here_need_a_token(project: Project) -> None:
+    let_in(project, "--role", "user")
+    assert project.forge("migrate", "--app", "shop:app").returncode == 0
+    with project.start("server", "shop:app", "--port", "0") as serving:
+        answer = httpx.post(f"{address(serving)}/_api/jobs/greet/dispatch", json={"args": {}})
+
+    assert answer.status_code == 401
+    assert project.rows("select id from forge_jobs") == []
+
+
 def test_in_development_the_link_logs_in(project: Project) -> None:
     (project.folder / "forge.toml").write_text('[server]\nhost = "0.0.0.0"\n')
     with project.start("dev", "shop:app", "--port", "0") as dev:
