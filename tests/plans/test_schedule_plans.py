@@ -23,9 +23,12 @@ FEW, MANY = 1_000, 100_000
 # How much more a claim may cost among a hundred times as many rows: an index one level higher.
 GROWTH = 1.3
 BY_INDEX = {"Index Scan", "Index Only Scan", "Tid Scan"}
+# Ids in the order of the rows, as schedules made one by one have them: those of one millisecond are
+# in no order, and the rows of a list would lie in as many pages as chance has it.
 FILL = """
-    insert into forge_schedules (type, key, worker_capability, priority, enabled, next_run_at)
-    select $1, n, $3, $4, $5, now() + make_interval(secs => $6) - make_interval(secs => n * 0.001)
+    insert into forge_schedules (id, type, key, worker_capability, priority, enabled, next_run_at)
+    select lpad(to_hex((select count(*) from forge_schedules) + n), 32, '0')::uuid,
+           $1, n, $3, $4, $5, now() + make_interval(secs => $6) - make_interval(secs => n * 0.001)
     from generate_series(1, $2) as n
 """
 RUN = """
