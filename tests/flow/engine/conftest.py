@@ -9,6 +9,7 @@ import pytest
 
 from forge import Config, Forge, JobContext, JobHandle, Worker
 from forge.core.event import Event, WorkerNotice
+from tests.faults.kit.process import until
 
 FAST: dict[str, Any] = {
     "poll_interval": "20ms",
@@ -97,3 +98,17 @@ async def waiting(app: Forge, delay: str = "1h", **options: Any) -> JobHandle:
             return "ran"
 
     return await app.dispatch("waits", delay=delay, **options)
+
+
+async def fill_slots(app: Forge, work: Work, **options: Any) -> tuple[Worker, list[JobHandle]]:
+    """Start a worker and fill its slots with jobs that end only when they are stopped."""
+
+    @app.job
+    async def hold(ctx: JobContext) -> None:
+        await asyncio.Event().wait()
+
+    worker = await work(app)
+    slots = app.config.worker.max_concurrent
+    held = [await hold.dispatch(**options) for _ in range(slots)]
+    await until(lambda: worker.runner.slots_taken == slots, 10, "all slots are taken")
+    return worker, held

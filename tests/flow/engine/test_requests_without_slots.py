@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from forge import Forge, JobContext, JobHandle, Worker
+from forge import Forge, JobHandle
 from forge.requests import canary_for
 from forge.worker import request_claimer
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp, Work, waiting
+from tests.flow.engine.conftest import MakeApp, Work, fill_slots, waiting
 
 # No test waits this long: what is carried out earlier was announced.
 SELDOM = {"poll_interval": "10m", "idle_poll_interval": "10m"}
@@ -20,7 +20,7 @@ Request = Callable[[Forge, JobHandle], Any]
 
 async def test_cancel_stops_a_job_that_holds_the_only_slot(make_app: MakeApp, work: Work) -> None:
     app = make_app(max_concurrent=1)
-    _, (running,) = await _full(app, work)
+    _, (running,) = await fill_slots(app, work)
 
     await (await app.cancel(running.id)).result(10)
 
@@ -44,7 +44,7 @@ async def test_every_request_is_carried_out_by_a_full_worker_of_other_queues(
 ) -> None:
     app = make_app(max_concurrent=2, queues=["mail"], **SELDOM)
     job = await waiting(app)
-    await _full(app, work, queue="mail")
+    await fill_slots(app, work, queue="mail")
 
     request = await request_of(app, job)
 
@@ -56,7 +56,7 @@ async def test_a_request_of_which_no_notification_came_is_found(
 ) -> None:
     monkeypatch.setattr(request_claimer, "INTERVAL", 0.05)
     app = make_app(max_concurrent=1, **SELDOM)
-    _, (running,) = await _full(app, work)
+    _, (running,) = await fill_slots(app, work)
 
     await psql.execute(
         "insert into forge_jobs (job_type, queue, priority, input) "
@@ -72,7 +72,7 @@ async def test_many_requests_at_once_are_carried_out_beside_full_slots(
 ) -> None:
     app = make_app(max_concurrent=1, **SELDOM)
     jobs = [await waiting(app) for _ in range(3 * request_claimer.ROOM)]
-    worker, (running,) = await _full(app, work)
+    worker, (running,) = await fill_slots(app, work)
 
     requests = await asyncio.gather(*(app.cancel(job.id) for job in jobs))
     await asyncio.gather(*(request.result(10) for request in requests))
@@ -84,7 +84,7 @@ async def test_many_requests_at_once_are_carried_out_beside_full_slots(
 async def test_a_request_takes_no_slot_from_ordinary_jobs(make_app: MakeApp, work: Work) -> None:
     app = make_app(max_concurrent=1)
     later = await waiting(app)
-    worker, (running,) = await _full(app, work)
+    worker, (running,) = await fill_slots(app, work)
 
     await (await app.cancel(running.id)).result(10)
     await (await app.run_now(later.id)).result(10)
@@ -95,7 +95,7 @@ async def test_a_request_takes_no_slot_from_ordinary_jobs(make_app: MakeApp, wor
 
 async def test_a_draining_worker_carries_out_requests(make_app: MakeApp, work: Work) -> None:
     app = make_app(max_concurrent=2, shutdown_grace="30s", **SELDOM)
-    worker, (first, second) = await _full(app, work)
+    worker, (first, second) = await fill_slots(app, work)
 
     worker.drain()
     await until(worker.claimer.stopped.is_set, 10, "the worker drains")
@@ -105,53 +105,5 @@ async def test_a_draining_worker_carries_out_requests(make_app: MakeApp, work: W
     assert (await first.get()).status == (await second.get()).status == "cancelled"
 
 
-async def test_a_full_worker_with_a_lane_that_is_due_does_not_spin(
-    make_app: MakeApp, work: Work
-) -> None:
-    app = make_app(max_concurrent=1, poll_interval="10m", idle_poll_interval="10m")
-    due = await waiting(app, delay="2s")
-    worker, _ = await _full(app, work)
-    turns = 0
-    ask = worker.claimer._ask
-
-    async def counted() -> Any:
-        nonlocal turns
-        turns += 1
-        return await ask()
-
-    worker.claimer._ask = counted  # type: ignore[method-assign]
-    worker.claimer.look_again()
-    await until(lambda: _is_due(app, due), 10, "the lane is due")
-    worker.claimer.look_again()
-    others = 0
-
-    def is_over() -> bool:
-        nonlocal others
-        others += 1
-        return others > 50
-
-    await until(is_over, 10, "the loop had time for many turns")
-
-    assert turns <= 10
-
-
-async def _full(app: Forge, work: Work, **options: Any) -> tuple[Worker, list[JobHandle]]:
-    """Start a worker and fill its slots with jobs that end only when they are stopped."""
-
-    @app.job
-    async def hold(ctx: JobContext) -> None:
-        await asyncio.Event().wait()
-
-    worker = await work(app)
-    slots = app.config.worker.max_concurrent
-    held = [await hold.dispatch(**options) for _ in range(slots)]
-    await until(lambda: worker.runner.slots_taken == slots, 10, "all slots are taken")
-    return worker, held
-
-
 async def _has(handle: JobHandle, status: str) -> bool:
     return (await handle.get()).status == status
-
-
-async def _is_due(app: Forge, handle: JobHandle) -> bool:
-    return (await handle.get()).scheduled_at <= datetime.now(UTC)
