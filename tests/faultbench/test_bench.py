@@ -62,12 +62,12 @@ async def test_a_broken_engine_is_caught(
 
 
 async def test_a_row_that_cannot_run_is_not_counted_as_held(
-    run: RunRow, monkeypatch: pytest.MonkeyPatch
+    run: RunRow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("faultbench.rows.notifications.shutil.which", lambda *_, **__: None)
+    monkeypatch.setenv("PATH", str(tmp_path))  # where no program is
 
-    outcome = await run(16)
+    outcome = await run(28)
 
     assert outcome.verdict is Verdict.NOT_RUN
     assert outcome.runs == 0
-    assert outcome.notes == ["the package pgbouncer is not installed"]
+    assert outcome.notes == ["shifting a process's clock needs a C compiler (cc)"]

@@ -41,6 +41,10 @@ def test_without_a_terminal_it_ends_by_itself_and_tells_the_truth(empty_url: str
 def test_without_a_terminal_it_tells_each_step_on_a_line_of_its_own(empty_url: str) -> None:
     output = _run_to_its_end(os.environ | {"FORGE_DATABASE_URL": empty_url})
 
+    # What is printed is what is left when the line is written, so it is bounded from above alone.
+    first, second = _waits(empty_url, _run_id(output))
+    assert first >= 1
+    assert 2 <= second <= 2.2
     lines = output.splitlines()
     assert any(re.match(r"bake_cake +\d+% +running +bake layer 2", line) for line in lines)
     for attempt, most in ((1, 1), (2, 2)):
@@ -134,6 +138,19 @@ def _rows_of(url: str, run: str) -> list[tuple[Any, ...]]:
             [run],
         )
         return found.fetchall()
+
+
+def _waits(url: str, run: str) -> list[float]:
+    """Return how long the job that fails twice waited each time, in seconds."""
+    with psycopg.connect(url) as connection:
+        found = connection.execute(
+            "select extract(epoch from coalesce("
+            "  lead(a.started_at) over (order by a.lease), job.scheduled_at) - a.ended_at)::float8"
+            " from forge_jobs as job join forge_attempts as a on a.job_id = job.id"
+            " where correlation_id = %s and job_type = 'call_flaky_service' order by a.lease",
+            [run],
+        )
+        return [row[0] for row in found]
 
 
 def _processes_of(folder: Path) -> list[str]:
