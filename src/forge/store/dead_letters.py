@@ -20,6 +20,13 @@ NEWEST = 2**63 - 1
 LONGEST_LISTED = 100_000
 
 
+class Compacted(NamedTuple):
+    """How many rows of counts were summed up, and how many they became."""
+
+    taken: int
+    kept: int
+
+
 class Count(NamedTuple):
     """How many dead letters there are, and the id of the newest of them."""
 
@@ -113,8 +120,8 @@ def outcomes(dlq_ids: Sequence[int]) -> Statement[list[Outcome]]:
     )
 
 
-def compact(limit: int) -> Statement[int]:
-    return Statement(load("dead_letters/compact"), (limit,), lambda found: int(found[0]["taken"]))
+def compact(limit: int) -> Statement[Compacted]:
+    return Statement(load("dead_letters/compact"), (limit,), lambda found: Compacted(**found[0]))
 
 
 def prune(keep_seconds: float, limit: int) -> Statement[list[Any]]:

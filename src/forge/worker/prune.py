@@ -34,11 +34,13 @@ class Pruner:
         *,
         batch: int = BATCH,
         most_steps: int = MOST_STEPS,
+        most_counts: int = MOST_COUNTS,
     ) -> None:
         self._link = link
         self._retention = retention
         self._batch = batch
         self._most_steps = most_steps
+        self._most_counts = most_counts
         # Where the walks over ordinary ids and over ids of the future stand.
         self._after = {False: BEGINNING, True: BEGINNING}
 
@@ -60,7 +62,7 @@ class Pruner:
     async def prune(self) -> tuple[int, bool]:
         """Delete one round's worth; returns how many jobs, and whether nothing overdue is left."""
         gone, is_done = await self._jobs()
-        await self._link.run(dead_letters.compact(MOST_COUNTS))
+        is_done &= await self._counts()
         for statement, keep in (
             (dead_letters.prune, self._retention.failed),
             (idempotency_keys.prune, self._retention.idempotency_keys),
@@ -98,6 +100,12 @@ class Pruner:
                 return gone, True
             self._after[of_the_future] = step["looked_until"]
         return gone, False
+
+    async def _counts(self) -> bool:
+        """Sum up counts of dead letters; whether another time would gain little."""
+        taken, kept = await self._link.run(dead_letters.compact(self._most_counts))
+        # As many causes as that have no fewer rows, however often they are summed up.
+        return taken < self._most_counts or kept > taken // 2
 
     async def _repeat(self, statement: Prune, keep: timedelta | None) -> bool:
         """Whether nothing overdue is left."""

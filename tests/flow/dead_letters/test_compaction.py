@@ -35,7 +35,7 @@ async def test_a_bulk_takes_the_newest_letters_after_counts_were_summed_up_in_pa
     database = await (await app.session()).database()
     async with psql.transaction():
         await psql.execute(LOCK_FIRST)
-        assert await database.run(dead_letters.compact(1000)) == 3
+        assert (await database.run(dead_letters.compact(1000))).taken == 3
     await work(app)
 
     request = await app.dead_letters.reprocess_many(rate=1000, canary=0)

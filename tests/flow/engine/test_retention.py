@@ -12,6 +12,7 @@ from forge.config import RetentionConfig
 from forge.core.lifecycle import FINAL, Status
 from forge.store.database import Database
 from forge.worker.prune import Pruner
+from tests.flow.dead_letters.letters import fill
 from tests.store.placing import placed
 
 WEEK = RetentionConfig(completed="7d", failed="30d", idempotency_keys="30d", audit="365d")  # type: ignore[arg-type]
@@ -126,6 +127,51 @@ async def test_pruning_goes_on_round_by_round_until_nothing_is_overdue(
     assert gone == 20
     assert await psql.fetchval("select count(*) from forge_jobs") == 0
     assert await psql.fetchval("select count(*) from forge_idempotency_keys") == 0
+
+
+OVERDUE = {
+    "forge_idempotency_keys": "insert into forge_idempotency_keys (key, job_id, created_at) "
+    "select n, forge_uuidv7(), now() - interval '2 years' from generate_series(1, 20) as n",
+    "forge_audit_events": "insert into forge_audit_events (event, created_at) "
+    "select 'old', now() - interval '2 years' from generate_series(1, 20) as n",
+    "forge_dead_letters": "update forge_dead_letters "
+    "set status = 'discarded', reviewed_at = now() - interval '2 years', notes = 'old'",
+}
+
+
+@pytest.mark.parametrize("table", OVERDUE)
+async def test_pruning_goes_on_while_another_table_has_overdue_rows(
+    psql: Any, database: Database, table: str
+) -> None:
+    await fill(psql, 20)
+    await psql.execute(OVERDUE[table])
+    pruner = Pruner(database.link(), WEEK, batch=2, most_steps=2)
+
+    assert await pruner.catch_up(lambda: True, asyncio.Event()) == 0
+
+    assert await psql.fetchval(f"select count(*) from {table}") == 0
+
+
+async def test_pruning_goes_on_until_the_counts_of_dead_letters_are_summed_up(
+    psql: Any, database: Database
+) -> None:
+    for _ in range(20):
+        await fill(psql, 1)
+    for place in ("jobs:a", "jobs:b", "jobs:c"):
+        await fill(psql, 1, place=place)
+    pruner = Pruner(database.link(), WEEK, most_counts=8)
+
+    await pruner.catch_up(lambda: True, asyncio.Event())
+
+    assert await psql.fetchval("select count(*) from forge_dead_letter_counts") == 4
+
+
+async def test_counts_of_many_causes_are_no_reason_to_go_on(psql: Any, database: Database) -> None:
+    for place in range(20):
+        await fill(psql, 1, place=f"jobs:{place}")
+    pruner = Pruner(database.link(), WEEK, most_counts=8)
+
+    assert await pruner.prune() == (0, True)
 
 
 async def test_pruning_ends_with_its_worker_and_where_another_takes_over(

@@ -1,5 +1,5 @@
 -- Sum up the counts of dead letters: one row per cause, and none for causes that have no letters left.
--- $1 how many rows to sum up. Returns how many there were.
+-- $1 how many rows to sum up. Returns how many were taken, and how many they became.
 -- Of a cause some rows may be left, beyond the limit or locked: then the sum may be 0 while there are
 -- letters, and has to stay, since it may hold the newest of them.
 with taken as materialized (
@@ -20,5 +20,6 @@ with taken as materialized (
     from rows
     group by tenant_id, status, job_type, category, error_class, exception, place, fingerprint
     having sum(taken) > 0 and (sum(letters) <> 0 or sum(left_over) > 0)
+    returning 1
 )
-select count(*) as taken from taken;
+select (select count(*) from taken) as taken, (select count(*) from summed) as kept;
