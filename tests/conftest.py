@@ -26,6 +26,9 @@ SETTINGS = {
     "shared_preload_libraries": "pg_stat_statements",
 }
 
+# As on a laptop: unbuffered output hides a flush that is missing, and a pipe that broke.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 MEMORY = Path("/dev/shm")
 ENOUGH_MEMORY = 8 * 2**30
 # An example that took long says that the machine was busy, not that the code is wrong.

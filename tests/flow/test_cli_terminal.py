@@ -106,7 +106,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure(project: Project) -> None:
         "from forge_jobs"
     )
 
-    for command in ("jobs list", "dlq list", "audit", "jobs list --json"):
+    for command in ("jobs list", "dlq list", "audit", "jobs list --json", "audit --json"):
         ended = subprocess.run(
             ["bash", "-c", f"set -o pipefail; {FORGE} {command} --limit 3000 | head -n 1"],
             cwd=project.folder,

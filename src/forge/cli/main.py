@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
 import click
 
@@ -46,6 +47,16 @@ class LazyCommands(click.Group):
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise OutputClosed from error  # click would end the process with exit code 1
+
+
+class OutputClosed(Exception):
+    """The program that reads the output has ended, as in `forge jobs list | head`."""
+
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("forge-jobs"), prog_name="forge")
@@ -74,8 +85,8 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except BrokenPipeError:
-        # Whoever read our output has seen enough, as in `forge jobs list | head`.
+    except OutputClosed:
+        # What is still buffered is discarded: the interpreter would fail to write it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:

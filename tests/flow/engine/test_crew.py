@@ -56,7 +56,8 @@ async def test_one_of_them_prunes(make_app: MakeApp, work: Work, psql: Any) -> N
 
 async def test_a_draining_worker_is_called_no_more(make_app: MakeApp, work: Work) -> None:
     release = asyncio.Event()
-    apps = [_app(make_app, release) for _ in range(2)]
+    # It stays until its job ends: one that has gone is called no more in any case.
+    apps = [_app(make_app, release, shutdown_grace="10m") for _ in range(2)]
     draining = await work(apps[0])
     await apps[0].dispatch("hold", {})
     await until(lambda: draining.runner.running, 20, "it is busy")
