@@ -215,6 +215,40 @@ async def test_a_canary_of_a_silent_crew_is_not_sent_again(
     assert await psql.fetchval("select count(*) from forge_jobs") == 1
 
 
+@pytest.mark.parametrize(
+    "end", ["delete from forge_jobs", "update forge_jobs set status = 'cancelled'"]
+)
+async def test_a_canary_that_somebody_took_away_is_sent_again(
+    app: Forge,
+    http: httpx.AsyncClient,
+    work: Work,
+    psql: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    end: str,
+) -> None:
+    monkeypatch.setattr(canaries, "FRESH", 0.0)
+    worker = await work(app)
+    await stop_claiming(worker)
+    asked = asyncio.create_task(http.get("/readyz?deep=1"))
+
+    async def is_sent() -> bool:
+        return bool(await psql.fetchval("select count(*) from forge_jobs") == 1)
+
+    await until(is_sent, 10, "the canary is dispatched")
+    first = await psql.fetchval("select id from forge_jobs")
+    await psql.execute(end)
+
+    answer = await asked
+    monkeypatch.setattr(canaries, "PATIENCE", 0.1)
+    again = await http.get("/readyz?deep=1")
+
+    assert answer.status_code == again.status_code == 503
+    assert "1 of 1 crews of workers consume nothing" in answer.json()["detail"]
+    waiting = await psql.fetch("select id from forge_jobs where status = 'pending'")
+    assert len(waiting) == 1
+    assert waiting[0]["id"] != first
+
+
 async def test_a_crew_whose_slots_are_all_taken_consumes_its_canary(
     make_app: MakeApp,
     make_server_app: MakeServerApp,

@@ -8,7 +8,13 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from forge.core.crew import crew_name
-from forge.core.errors import DatabaseUnavailable, ForgeError, ResultTimeout, UnknownJob
+from forge.core.errors import (
+    DatabaseUnavailable,
+    ForgeError,
+    JobFailed,
+    ResultTimeout,
+    UnknownJob,
+)
 from forge.requests import canary_for
 from forge.store import jobs, ledger, standing
 from forge.store.read_only import require_writable
@@ -97,10 +103,8 @@ class Canaries:
             # It stays in the queue and is asked about again: those of a silent crew do not pile up.
             state: Literal["busy", "silent"] = "busy" if crew.running >= crew.slots else "silent"
             return CrewOut(crew=name, workers=crew.workers, state=state, latency_seconds=None)
-        except DatabaseUnavailable:
-            raise
-        except ForgeError:
-            seen.over, seen.waiting = [], None  # the canary was deleted
+        except (UnknownJob, JobFailed):
+            seen.over, seen.waiting = [], None  # the canary was deleted or cancelled
             return CrewOut(crew=name, workers=crew.workers, state="silent", latency_seconds=None)
         if ago > PATIENCE:  # one of an earlier check, which says nothing about the present
             return await self._try(name, crew)
