@@ -46,6 +46,15 @@ def test_a_worker_goes_on_after_a_handler_forked_it(
     assert worker.wait(20) == 0, worker.output()
 
 
+def test_a_copy_leaves_the_connections_of_the_worker_alone(project: Project, worker: Child) -> None:
+    job = dispatch(project, "fork_with_a_connection")
+
+    project.wait_for_status(job, "completed")
+
+    output = project.row("select output::text from forge_jobs where id = %s", job)[0]
+    assert output == '"the session goes on"'
+
+
 def test_a_copy_of_a_thread_ends_with_its_handler(project: Project, worker: Child) -> None:
     job = dispatch(project, "fork_in_thread")
     project.wait_for_status(job, "completed")

@@ -2,16 +2,21 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+import httpx
 import pytest
 
+from forge import Forge
 from forge.core import known_secrets, sensitive_names
 from forge.core.known_secrets import REDACTED
 from forge.core.redact import redact, redact_text, secrets_in
 from forge.core.sensitive import sensitive_faults
 from forge.core.shown import shown_message
+from forge.http.off_loop import HEAVY
+from tests.http.conftest import MakeToken
+from tests.http.jobs import add_jobs, dispatched
 from tests.security.work import counted_calls
 from tests.store.placing import Psql
 
@@ -116,3 +121,30 @@ async def test_sql_looks_at_each_name_and_each_text_once(psql: "Psql[Any]") -> N
     calls = {row["funcname"]: row["calls"] for row in rows}
     assert calls["forge_looks_like"] == 2 * len(payload)
     assert calls.get("forge_words", 0) == calls.get("forge_is_secret", 0) == 0
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+async def test_large_payloads_are_checked_and_redacted_beside_the_event_loop(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, *, is_large: bool
+) -> None:
+    add_jobs(app)
+    inputs = [{"note": "x: y " * (HEAVY if is_large else 1)}]
+    headers = token("staff", "user")
+    at = "/_api/jobs/send_mail"
+    requests: dict[str, Callable[[], Awaitable[httpx.Response]]] = {
+        "one": lambda: http.post(f"{at}/dispatch", json={"args": inputs[0]}, headers=headers),
+        "many": lambda: http.post(f"{at}/dispatch_many", json={"inputs": inputs}, headers=headers),
+        "list": lambda: http.get("/_api/jobs", headers=headers),
+        "search": lambda: http.get("/_api/jobs?q=nothing", headers=headers),
+        "job": lambda: http.get(f"/_api/jobs/{job}", headers=headers),
+    }
+    job = await dispatched(http, headers, args=inputs[0])
+
+    on_the_loop = {}
+    for name, ask in requests.items():
+        with counted_calls("sensitive_faults", "shown_job", threads=False) as calls:
+            answer = await ask()
+        assert answer.is_success, answer.text
+        on_the_loop[name] = bool(calls)
+
+    assert on_the_loop == dict.fromkeys(requests, not is_large)

@@ -10,10 +10,10 @@ from typing import Any
 
 
 @contextmanager
-def counted_calls(*names: str) -> Iterator[Counter[str]]:
+def counted_calls(*names: str, threads: bool = True) -> Iterator[Counter[str]]:
     """Count calls of Python and C functions by name, in this thread and those it starts.
 
-    Without names every call is counted.
+    Without names every call is counted; without `threads` those of this thread alone.
     """
     calls: Counter[str] = Counter()
 
@@ -28,7 +28,8 @@ def counted_calls(*names: str) -> Iterator[Counter[str]]:
             calls[name] += 1
 
     before = sys.getprofile()
-    threading.setprofile(count)
+    if threads:
+        threading.setprofile(count)
     sys.setprofile(count)
     try:
         yield calls

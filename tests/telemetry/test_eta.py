@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from forge import Forge, JobContext
-from forge.core.eta import FEWEST, LATELY, estimate
+from forge.core.eta import FEWEST, LATELY, STEPS, estimate
 from forge.http import eta
 from tests.faults.kit.process import until
 from tests.flow.engine.conftest import MakeApp, Work
@@ -79,10 +79,12 @@ async def test_a_waiting_job_is_told_its_place_and_its_time(
 
     transport = httpx.ASGITransport(make_server_app(app))
     handles = [await app.dispatch(step, n) for n in range(30)]
+    mine = await app.dispatch(step, 30, tenant_id=7)
     async with httpx.AsyncClient(transport=transport, base_url="http://forge.test") as client:
 
-        async def told(job_id: UUID) -> dict[str, Any]:
-            answer = await client.get(f"/_api/jobs/{job_id}/eta", headers=token("user"))
+        async def told(job_id: UUID, tenant: int | None = None) -> dict[str, Any]:
+            headers = token("user", tenant=tenant)
+            answer = await client.get(f"/_api/jobs/{job_id}/eta", headers=headers)
             return answer.json()  # type: ignore[no-any-return]
 
         before = await told(handles[-1].id)
@@ -91,7 +93,8 @@ async def test_a_waiting_job_is_told_its_place_and_its_time(
             pace.release()
         await until(lambda: _is_done(app, handles[9].id), 30, "ten are done")
         after = await told(handles[-1].id)
-        for _ in range(20):
+        to_a_tenant = await told(mine.id, tenant=7)
+        for _ in range(21):
             pace.release()
         await handles[-1].result(30)
         over = await told(handles[-1].id)
@@ -100,6 +103,7 @@ async def test_a_waiting_job_is_told_its_place_and_its_time(
     assert before["eta_seconds"] is None
     assert after["position"]["count"] in range(17, 21)
     assert 0 < after["eta_seconds"]["low"] <= after["eta_seconds"]["high"]
+    assert set(to_a_tenant["eta_seconds"].values()) <= {*STEPS, None}
     assert (over["status"], over["position"], over["eta_seconds"]) == ("completed", None, None)
 
 

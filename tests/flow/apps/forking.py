@@ -5,6 +5,8 @@ import multiprocessing
 import os
 from typing import Any
 
+import psycopg
+
 import forge
 from forge import JobContext
 
@@ -25,6 +27,19 @@ async def fork(ctx: JobContext, input: dict[str, Any]) -> str:
         case "raises":
             raise SystemExit(0)
     return "the copy"
+
+
+@app.job(max_attempts=1)
+async def fork_with_a_connection(ctx: JobContext, input: dict[str, Any]) -> str:
+    """Hold a connection and fork; the copy closes it, which would end the session of both."""
+    with psycopg.connect(os.environ["FORGE_DATABASE_URL"]) as connection:
+        forked = os.fork()
+        if not forked:
+            connection.close()
+            return "the copy"
+        os.waitpid(forked, 0)  # noqa: ASYNC222 - nothing else runs in this worker
+        (answer,) = connection.execute("select 'the session goes on'").fetchone() or ("",)
+    return str(answer)
 
 
 @app.job(max_attempts=1)
