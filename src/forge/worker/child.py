@@ -68,7 +68,9 @@ def main() -> None:
     channel = Channel(connection)
     channel.send({"ready": True})
     while True:
-        asyncio.run(_serve(channel, channel.receive()))
+        order = channel.receive()
+        channel.send({"taken": True})
+        asyncio.run(_serve(channel, order))
 
 
 class Channel:

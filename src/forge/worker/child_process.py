@@ -42,6 +42,8 @@ class ChildProcess:
         self._outputs: Sequence[ChildOutput] = ()
         self._ending = asyncio.ensure_future(self._watch())
         self.attempt: Attempt | None = None
+        # Whether it has read the last order: one that ended before that ran nothing of it.
+        self.has_taken = False
         # How many attempts ran in it before.
         self.served = 0
 
@@ -109,12 +111,14 @@ class ChildProcess:
     async def run(self, order: dict[str, Any], attempt: Attempt) -> dict[str, Any] | None:
         """Send an order and return its answer; None when the process ended without one."""
         self.attempt = attempt
+        self.has_taken = False
         try:
             with suppress(ConnectionError):
                 self._writer.write(json.dumps(order).encode() + b"\n")
                 await self._writer.drain()
             while line := await self._line():
                 message = json.loads(line)
+                self.has_taken |= "taken" in message
                 _take_news(message, attempt)
                 if "outcome" in message:
                     return message  # type: ignore[no-any-return]

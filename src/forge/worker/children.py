@@ -49,6 +49,15 @@ class Children:
 
     async def run(self, attempt: Attempt) -> Outcome | Settled:
         """Run an attempt in a child, and see to it that the child ends when it should."""
+        # All that idle may have died unnoticed.
+        for _ in range(MOST_IDLE):
+            outcome = await self._run(attempt)
+            if outcome is not None:
+                return outcome
+        return Crashed("child processes ended before they read their orders")
+
+    async def _run(self, attempt: Attempt) -> Outcome | Settled | None:
+        """Run an attempt in a child; None when that ended before it read the order."""
         attempt.deadline = NEVER  # a timeout is for the handler, not for the wait for a child
         try:
             child = await self._child_for(attempt.job)
@@ -66,7 +75,8 @@ class Children:
             raise
         if answer is None:
             child.kill()  # the socket may have ended before the process
-            return Crashed(await child.end())
+            ended = await child.end()
+            return Crashed(ended) if child.has_taken or attempt.stop is not None else None
         attempt.interrupt = None  # from now on the child may be another attempt's
         self._give_back(child)
         self._app.metrics.worker.absorb(answer["metrics"])

@@ -38,6 +38,25 @@ async def test_a_child_that_died_while_it_was_idle_is_nobodys_crash(app: Forge, 
     assert (job.attempts, job.lease, job.crashes, job.lone_crashes) == (1, 1, 0, 0)
 
 
+async def test_a_child_that_died_before_it_read_its_order_is_nobodys_crash(
+    app: Forge, work: Work
+) -> None:
+    app.register(handlers.where)
+    worker = await work(app)
+    first = await (await handlers.where.dispatch({})).result(30)
+    (child,) = worker.runner._children._idle
+
+    os.kill(first["pid"], signal.SIGSTOP)
+    handle = await handlers.where.dispatch({})
+    await until(lambda: child.attempt is not None, 10, "it was given an order")
+    os.kill(first["pid"], signal.SIGKILL)
+    second = await handle.result(30)
+
+    assert second["pid"] != first["pid"]
+    job = await handle.get()
+    assert (job.attempts, job.lease, job.crashes, job.lone_crashes) == (1, 1, 0, 0)
+
+
 async def test_an_attempt_that_has_left_its_child_does_not_end_it_for_the_next(
     app: Forge, work: Work, psql: Any, tmp_path: Path
 ) -> None:
