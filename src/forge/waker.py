@@ -25,7 +25,9 @@ class Waker:
         self._task: asyncio.Task[None] | None = None
         self._jobs = 0
         self._has_request = False
-        self._timers: list[asyncio.TimerHandle] = []
+        # When to look for what callers have committed, by the loop's clock, and what waits for it.
+        self._looks: list[float] = []
+        self._looking: asyncio.Task[None] | None = None
 
     def wake(self, jobs: int = 1, *, is_request: bool = False) -> None:
         """Announce jobs that were committed."""
@@ -37,17 +39,27 @@ class Waker:
     def wake_later(self) -> None:
         """Something will be committed, by somebody else, soon."""
         loop = asyncio.get_running_loop()
-        now = loop.time()
-        self._timers = [timer for timer in self._timers if timer.when() > now]
-        if len(self._timers) < len(AFTER_THE_CALLERS_COMMIT):
-            self._timers = [loop.call_later(delay, self.wake) for delay in AFTER_THE_CALLERS_COMMIT]
+        if len(self._looks) < len(AFTER_THE_CALLERS_COMMIT):
+            self._looks += [loop.time() + delay for delay in AFTER_THE_CALLERS_COMMIT]
+        # A task, not timers: a loop that ends cancels its tasks, and must begin no more of them.
+        if self._looking is None or self._looking.done():
+            self._looking = loop.create_task(self._look())
 
     async def close(self) -> None:
-        for timer in self._timers:
-            timer.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
         if self._task is not None:
             await self._task
         await self._link.close()
+
+    async def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._looks:
+            await asyncio.sleep(min(self._looks) - loop.time())
+            now = loop.time()
+            self._looks = [at for at in self._looks if at > now]
+            self.wake()
 
     async def _send(self) -> None:
         while self._jobs:

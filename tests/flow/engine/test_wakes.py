@@ -8,8 +8,11 @@ import asyncpg
 import pytest
 
 from forge import Forge, JobContext
+from forge.waker import AFTER_THE_CALLERS_COMMIT
+from tests.faults.kit.process import until
 
 Heard = asyncio.Queue[int]
+LAST_LOOK = AFTER_THE_CALLERS_COMMIT[-1]
 
 
 @pytest.fixture
@@ -66,3 +69,38 @@ async def test_a_callers_transaction_notifies_where_that_is_asked_for(
         await dispatch(open_app, way, conn=psql, notify=True)
 
     assert await asyncio.wait_for(heard.get(), 10) == psql.get_server_pid()
+
+
+def test_a_loop_that_ends_with_an_app_open_begins_no_wake_up(database_url: str) -> None:
+    app = Forge(database_url=database_url)
+    begun: set[asyncio.Task[Any]] = set()
+
+    @app.job
+    async def ping(ctx: JobContext, input: dict[str, Any]) -> None: ...
+
+    async def ends_late() -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            # All tasks were cancelled by now, so that one that begins here would never end.
+            before, loop = asyncio.all_tasks(), asyncio.get_running_loop()
+            over = loop.time() + LAST_LOOK + 0.1
+
+            def is_over() -> bool:
+                begun.update(asyncio.all_tasks() - before)
+                return bool(begun) or loop.time() > over
+
+            await until(is_over, 10, "every look had its time")
+
+    async def main() -> None:
+        conn = await asyncpg.connect(database_url)
+        await (await app.session()).database()
+        async with conn.transaction():
+            await ping.dispatch({}, conn=conn)
+        await conn.close()
+        await anext(generator)
+
+    generator = ends_late()
+    asyncio.run(main())
+
+    assert begun == set()
