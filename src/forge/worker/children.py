@@ -49,8 +49,8 @@ class Children:
 
     async def run(self, attempt: Attempt) -> Outcome | Settled:
         """Run an attempt in a child, and see to it that the child ends when it should."""
-        # All that idle may have died unnoticed.
-        for _ in range(MOST_IDLE):
+        # All that idle may have died unnoticed; the next one is fresh.
+        for _ in range(MOST_IDLE + 1):
             outcome = await self._run(attempt)
             if outcome is not None:
                 return outcome
