@@ -28,7 +28,7 @@ def test_an_input_comes_from_a_file_or_from_stdin(project: Project, tmp_path: Pa
     project.forge("dispatch", "greet", f"@{file}", *SHOP)
     project.forge("dispatch", "greet", "-", *SHOP, stdin='{"name": "from stdin"}')
 
-    names = project.rows("select input ->> 'name' from forge_jobs order by id")
+    names = project.rows("select input ->> 'name' from forge_jobs order by created_at, id")
     assert names == [("from a file",), ("from stdin",)]
 
 

@@ -51,7 +51,9 @@ async def test_each_has_the_key_that_stands_in_its_own_input(
 
     assert (first.status_code, first.json()) == (202, {"count": 3})
     assert (again.status_code, again.json()) == (202, {"count": 0})
-    stored = await psql.fetch("select idempotency_key, input from forge_jobs order by id")
+    stored = await psql.fetch(
+        "select idempotency_key, input from forge_jobs order by created_at, id"
+    )
     assert [row["idempotency_key"] for row in stored] == ["event 0", "event 1", "event 2"]
     assert '"idempotency_key": "event 0"' in stored[0]["input"]
     assert f'"correlation_id": "{CORRELATION}"' in stored[0]["input"]

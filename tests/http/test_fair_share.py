@@ -89,7 +89,7 @@ async def test_a_time_in_the_past_does_not_put_a_users_job_first(
         assert answer.status_code == 202, answer.text
 
     due = await psql.fetch(
-        "select scheduled_at >= created_at as is_new from forge_jobs order by id"
+        "select scheduled_at >= created_at as is_new from forge_jobs order by created_at, id"
     )
     assert [row["is_new"] for row in due] == [True, False]
 

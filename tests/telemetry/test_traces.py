@@ -184,7 +184,7 @@ async def test_a_trace_passes_through_mutations_and_actions(
         answer = await http.post(f"/_api/{path}", json={}, headers=headers)
         assert answer.status_code == 200, answer.text
 
-    carried = await psql.fetch("select traceparent from forge_jobs order by id")
+    carried = await psql.fetch("select traceparent from forge_jobs order by created_at, id")
     assert [row["traceparent"] for row in carried] == [SENT, SENT, OWN]
 
 

@@ -106,11 +106,15 @@ def as_sql() -> str:
 
 async def _index_waiting(connection: "asyncpg.Connection[Any]") -> str | None:
     done = None
+    was_abandoned = False
     while True:
         found = await connection.fetchrow(load("tenant/is_waiting_indexed"))
         if found is not None and found["is_complete"]:
             return done
-        if found is not None and found["is_being_built"]:
+        is_abandoned = found is not None and not found["is_being_built"]
+        # A session that builds it reports its end before its commit: one look is not enough.
+        if found is not None and not (is_abandoned and was_abandoned):
+            was_abandoned = is_abandoned
             await asyncio.sleep(PAUSES[0])
             continue
         # Another process may begin at the same moment; one of them goes on.

@@ -24,7 +24,9 @@ async def test_every_input_becomes_a_job_in_its_order(app: Forge, psql: Any) -> 
     count = await app.dispatch_many("plain", [{"n": n} for n in range(2500)])
 
     assert count == 2500
-    found = await psql.fetch("select (input ->> 'n')::int as n from forge_jobs order by id")
+    found = await psql.fetch(
+        "select (input ->> 'n')::int as n from forge_jobs order by created_at, id"
+    )
     assert [row["n"] for row in found] == list(range(2500))
 
 

@@ -29,7 +29,9 @@ async def fetch(request: pytest.FixtureRequest, app: Forge) -> Forge:
 async def versions(psql: Any) -> list[str]:
     return [
         row["payload_version"]
-        for row in await psql.fetch("select payload_version from forge_jobs order by id")
+        for row in await psql.fetch(
+            "select payload_version from forge_jobs order by created_at, id"
+        )
     ]
 
 

@@ -116,4 +116,6 @@ def test_a_broken_atomic_block_is_named_as_such(
 
 def inputs(url: str) -> list[Any]:
     with psycopg.connect(url) as conn:
-        return [row[0] for row in conn.execute("select input from forge_jobs order by id")]
+        return [
+            row[0] for row in conn.execute("select input from forge_jobs order by created_at, id")
+        ]
