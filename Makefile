@@ -38,6 +38,7 @@ check: $(READY) ## format, lint, types, import contracts, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -p no:cacheprovider tests/typing
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.generate --check
 

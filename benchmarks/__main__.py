@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: Forge against the limit of raw SQL, as ratios within one run."""
+"""`python -m benchmarks`: Forge compared with raw SQL, as ratios within one run."""
 
 from benchmarks.report import main
 

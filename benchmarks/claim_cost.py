@@ -1,4 +1,4 @@
-"""What looking for work and claiming a batch of it costs, in time and in buffers."""
+"""The cost of a survey and a batch claim, in time and buffers."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from forge.store.statement import Statement
 
 WORKER = UUID(int=7)
 BATCH = 10
-# A fifth of a second's worth, so that one burst of background writing does not make the figure.
+# About a fifth of a second, so that one burst of background writes does not dominate the figure.
 TRIES = 400
 
 
@@ -27,7 +27,7 @@ class Cost(NamedTuple):
 async def cost_of(
     connection: "asyncpg.Connection[Any]", statements: Sequence[Statement[Any]]
 ) -> Cost:
-    """Run statements, the last of which claims a batch, again and again, and take each back."""
+    """Run statements that end with a batch claim repeatedly, and roll each run back."""
     seconds = [await _once(connection, statements) for _ in range(TRIES)]
     buffers = [await _buffers(connection, statement) for statement in statements]
     return Cost(median(seconds[TRIES // 4 :]) * 1000, sum(buffers))
@@ -46,7 +46,9 @@ async def _once(
     finally:
         await transaction.rollback()
     if len(found) != BATCH:
-        raise RuntimeError(f"{len(found)} were claimed instead of {BATCH}, so there is no figure")
+        raise RuntimeError(
+            f"claimed {len(found)} jobs instead of {BATCH}, so the figure is invalid"
+        )
     return took
 
 

@@ -1,4 +1,4 @@
-"""A million dead letters, listed, grouped and counted: `python -m benchmarks.dead_letters`."""
+"""Lists, groups and counts over a million dead letters: `python -m benchmarks.dead_letters`."""
 
 import hashlib
 import sys
@@ -21,7 +21,7 @@ MIDDLE = "select dlq_id from forge_dead_letters order by dlq_id offset $1 limit 
 LETTER = "select dlq_id from forge_dead_letters where tenant_id = $1 limit 1"
 CAUSES, TENANTS = 2_000, 1_000
 TENANT = 7
-# What is asked of the API, as forge_api: by whoever sees all, and by the manager of one tenant.
+# Requests to the API as forge_api, by an operator and by the manager of one tenant.
 ADMIN = "/api/jobs/admin"
 QUESTIONS = {
     f"{ADMIN}/dlq/": LIST_MS,
@@ -47,7 +47,7 @@ QUESTIONS = {
 @click.option("--letters", default=1_000_000, show_default=True)
 @click.option("--jobs", default=1_000_000, show_default=True)
 def main(letters: int, jobs: int) -> None:
-    """Measure what a reviewer waits for, among many dead letters and jobs."""
+    """Measure response times for a reviewer, with many dead letters and jobs."""
     with ThrowawayServer() as dsn:
         held = uvloop.run(_measure(dsn, letters, jobs))
     sys.exit(0 if held else 1)
@@ -73,29 +73,29 @@ async def _measure(dsn: str, letters: int, jobs: int) -> bool:
         async with httpx.AsyncClient(transport=transport, base_url="http://forge.test") as http:
             return all(
                 [
-                    await _timed(http, path.format(**known), who, most)
-                    for path, most in QUESTIONS.items()
-                    for who in ("all", "one")
+                    await _timed(http, path.format(**known), caller, limit)
+                    for path, limit in QUESTIONS.items()
+                    for caller in ("all", "one")
                 ]
             )
 
 
 def _token(name: str, tenant: int | None) -> dict[str, object]:
     secret = hashlib.sha256(name.encode()).hexdigest()
-    token = {"name": name, "sha256": secret, "roles": ["staff", "manager"]}
+    token: dict[str, object] = {"name": name, "sha256": secret, "roles": ["staff", "manager"]}
     return token if tenant is None else token | {"tenant_id": tenant}
 
 
-async def _timed(http: httpx.AsyncClient, path: str, who: str, most: int) -> bool:
+async def _timed(http: httpx.AsyncClient, path: str, caller: str, limit: int) -> bool:
     took = []
     for _ in range(5):
         began = perf_counter()
-        answer = await http.get(path, headers={"Authorization": f"Bearer {who}"})
-        answer.raise_for_status()
+        response = await http.get(path, headers={"Authorization": f"Bearer {caller}"})
+        response.raise_for_status()
         took.append((perf_counter() - began) * 1000)
-    worst = max(took[1:])  # the first one plans
-    asked = path.removeprefix(ADMIN)[:44]
-    return judged(f"{asked} by {who}: worst ms", worst, f"≤ {most}", f"best {min(took):,.2f}")
+    worst = max(took[1:])  # the first request plans the statements
+    route = path.removeprefix(ADMIN)[:44]
+    return judged(f"{route} by {caller}: worst ms", worst, f"≤ {limit}", f"best {min(took):,.2f}")
 
 
 if __name__ == "__main__":

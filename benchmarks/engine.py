@@ -1,4 +1,4 @@
-"""What Forge reaches: each function measures once, through the public API and a real worker."""
+"""Forge's own figures: each function measures once, through the public API and a real worker."""
 
 import asyncio
 from statistics import quantiles
@@ -11,13 +11,13 @@ from benchmarks.limit import RoundTrip
 from benchmarks.reference_table import connected, sql
 from benchmarks.worker_process import drained, worker_process
 from forge import Config, Forge, JobContext, Worker
-from forge.config import DatabaseConfig, WorkerConfig
+from forge.config.settings import DatabaseConfig, WorkerConfig
 
 INPUT = {"user_id": 42, "template": "welcome"}
 
 
 class Drained(NamedTuple):
-    """A drain: how fast, and what each job cost the server from dispatch to completed."""
+    """A drain: its rate, and the cost per job on the server from dispatch to completion."""
 
     rate: float
     wal_bytes: float
@@ -37,7 +37,7 @@ async def drain(dsn: str, jobs: int, *, slots: int, batch: int) -> Drained:
             await drained(connection)
             span = await connection.fetchrow(sql("forge_span"), "no_op")
         if span["jobs"] != jobs:
-            raise RuntimeError(f"{span['jobs']} of {jobs} jobs completed, so the figure is void")
+            raise RuntimeError(f"{span['jobs']} of {jobs} jobs completed, so the figure is invalid")
         wal_after, commits_after = await _spent(connection)
     return Drained(
         jobs / span["seconds"], (wal_after - wal) / jobs, (commits_after - commits) / jobs
@@ -71,7 +71,7 @@ async def single_rate(dsn: str, connections: int, seconds: float) -> float:
 async def latency(dsn: str, samples: int) -> RoundTrip:
     """Return the time from just before a dispatch to the first line of its handler.
 
-    As in the limit, all sides live in one process and the next dispatch follows at once.
+    As in the baseline, everything runs in one process and the next dispatch follows immediately.
     """
     app = Forge(Config(database=DatabaseConfig(url=dsn)))
     reached = asyncio.Event()

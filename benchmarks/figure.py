@@ -1,4 +1,4 @@
-"""A measured figure: the best of several repetitions, and all of them."""
+"""A measured figure: all repetitions and the best of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """One quantity as measured several times; the best is what the machine can do undisturbed."""
+    """One quantity, measured several times; the best value is the least disturbed one."""
 
     name: str
     unit: str
@@ -19,7 +19,7 @@ class Figure:
 
     @property
     def spread(self) -> float:
-        """Return how far the worst value lies from the best, as a share of the best."""
+        """Return the distance between the worst and the best value, relative to the best."""
         return (max(self.values) - min(self.values)) / self.best
 
     def as_json(self) -> Mapping[str, object]:
@@ -34,7 +34,7 @@ class Figure:
 
 
 def table(figures: Iterable[Figure]) -> str:
-    """Lay figures out as an aligned text table."""
+    """Format figures as an aligned text table."""
     heading = ("what", "best", "unit", "spread", "all")
     return _aligned([heading, *(_cells(figure) for figure in figures)])
 

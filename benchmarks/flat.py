@@ -1,4 +1,4 @@
-"""Whether a claim costs the same however many rows there are, and whatever stands in its way."""
+"""Whether the cost of a claim is independent of the number and kind of other rows."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,14 +7,14 @@ import asyncpg
 
 from benchmarks.claim_cost import BATCH, WORKER, Cost, cost_of
 from benchmarks.reference_table import connected, sql
-from forge.core.lanes import BEGINNING
+from forge.core.workers.lanes import BEGINNING
 from forge.store import jobs
-from forge.store.jobs import Place
+from forge.store.jobs import LaneCursor
 from forge.store.statement import Statement
 
 
 class Scene(NamedTuple):
-    """What a claim finds: some jobs that it may take, among many that it may not or need not."""
+    """The table as a claim finds it: a few claimable jobs among many others."""
 
     name: str
     # type, priority, capability, seconds until due; None: no other jobs
@@ -32,7 +32,7 @@ SCENES = (
 
 
 async def claim_cost(dsn: str, scene: Scene, others: int) -> Cost:
-    """Return the cost of one survey and one claim with so many other jobs in the table."""
+    """Return the cost of one survey and one claim with `others` other jobs in the table."""
     async with connected(dsn, 1) as (connection,):
         await connection.execute(sql("forge_empty"))
         await connection.execute(sql("forge_register"), WORKER)
@@ -55,5 +55,5 @@ async def _statements(connection: "asyncpg.Connection[Any]") -> Sequence[Stateme
     survey = jobs.survey()
     lanes = survey.read(await connection.fetch(survey.sql))
     lane = next(x for x in lanes if x.job_type == "no_op" and x.due_in <= 0)
-    place = Place(lane.lane, *BEGINNING)
+    place = LaneCursor(lane.lane, *BEGINNING)
     return survey, jobs.claim([place], BATCH, start=True, worker=WORKER, incarnation=WORKER)

@@ -1,7 +1,7 @@
-"""How long hostile inputs stop the server's event loop: `python -m benchmarks.hostile`.
+"""How long hostile inputs block the server's event loop: `python -m benchmarks.hostile`.
 
-The server runs on this process's loop, beside a task that wakes every millisecond and notes how
-late it was. Another process dispatches large inputs, lists them and searches in them.
+The server runs on this process's loop, next to a task that wakes every millisecond and records
+its delay. Another process dispatches large inputs, lists them and searches in them.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from benchmarks.http import ROOT
 from benchmarks.jobs_app import no_op
 from benchmarks.server import ThrowawayServer
 from forge import Forge
-from forge.cli.serving import address_of, listen, make_server
-from forge.config_server import AuthConfig
+from forge.cli.processes.serving import address_of, listen, make_server
+from forge.config.server import AuthConfig
 from forge.http import create_app
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.migrate import migrate
 
 TICK = 0.001
 REPEATS = 3
-# Milliseconds: a 200 kB body is parsed in one step, whatever else is done in a thread.
+# Milliseconds: a 200 kB body is parsed in one step on the loop; other work runs in a thread.
 BOUND = "≤ 250"
 
 
@@ -43,8 +43,10 @@ async def main() -> bool:
         async with _serving(dsn) as (url, token):
             for kind in INPUTS:
                 stalls = [await _longest_stall(url, token, kind) for _ in range(REPEATS)]
-                told = " ".join(f"{stall:.0f}" for stall in stalls)
-                kept &= judged(f"longest stall of the loop, {kind} (ms)", min(stalls), BOUND, told)
+                detail = " ".join(f"{stall:.0f}" for stall in stalls)
+                kept &= judged(
+                    f"longest stall of the loop, {kind} (ms)", min(stalls), BOUND, detail
+                )
     return kept
 
 
@@ -78,7 +80,7 @@ async def _longest_stall(url: str, token: str, kind: str) -> float:
         await asyncio.sleep(TICK)
         longest = max(longest, perf_counter() - before - TICK)
     if ended.result() != 0:
-        raise RuntimeError("the hostile client failed, so that there is no figure")
+        raise RuntimeError("the hostile client failed, so the figure is invalid")
     return longest * 1000
 
 

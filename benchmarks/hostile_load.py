@@ -1,4 +1,4 @@
-"""Hostile requests, from a process of its own: `benchmarks.hostile_load URL TOKEN KIND`."""
+"""Hostile requests from a separate process: `benchmarks.hostile_load URL TOKEN KIND`."""
 
 import asyncio
 import sys
@@ -20,16 +20,20 @@ async def main(url: str, token: str, kind: str) -> None:
     """Dispatch inputs of a kind, list them and search in them."""
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=120) as client:
-        answers = await asyncio.gather(
+        responses = await asyncio.gather(
             *(
                 client.post("/_api/jobs/no_op/dispatch", json={"args": INPUTS[kind]})
                 for _ in range(COUNT)
             )
         )
-        for query in ({"limit": COUNT}, {"limit": COUNT, "q": "not in any of them"}):
-            answers.append(await client.get("/_api/jobs", params=query))
-        for answer in answers:
-            answer.raise_for_status()
+        queries: list[dict[str, str | int]] = [
+            {"limit": COUNT},
+            {"limit": COUNT, "q": "not in any of them"},
+        ]
+        for query in queries:
+            responses.append(await client.get("/_api/jobs", params=query))
+        for response in responses:
+            response.raise_for_status()
 
 
 if __name__ == "__main__":

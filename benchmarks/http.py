@@ -1,4 +1,4 @@
-"""Dispatch over HTTP beside dispatch in the process itself, with as many callers at once."""
+"""Dispatch over HTTP compared with in-process dispatch, with the same number of callers."""
 
 import asyncio
 import json
@@ -39,13 +39,15 @@ async def dispatch_rate(dsn: str, seconds: float) -> float:
         rate, count = await _load(port, token, seconds)
         after = await connection.fetchval(sql("forge_count"))
     if after - before != count:
-        raise RuntimeError(f"{count} were answered and {after - before} made: the figure is void")
+        raise RuntimeError(
+            f"{count} responses and {after - before} new jobs, so the figure is invalid"
+        )
     return rate
 
 
 @asynccontextmanager
 async def server_process(dsn: str) -> AsyncIterator[tuple[int, str]]:
-    """Run `forge server` for the time of the block, which is given its port and a token."""
+    """Run `forge server` for the duration of the block; yield its port and a token."""
     token, port = secrets.token_urlsafe(32), _free_port()
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder) / "forge.toml"
@@ -66,7 +68,7 @@ async def server_process(dsn: str) -> AsyncIterator[tuple[int, str]]:
 
 
 async def _load(port: int, token: str, seconds: float) -> tuple[float, int]:
-    """Let another process send requests; return how many a second and in all were answered."""
+    """Send requests from another process; return the responses per second and in total."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.http_load"),
         *(str(port), token, str(CONNECTIONS), str(seconds)),
@@ -75,7 +77,7 @@ async def _load(port: int, token: str, seconds: float) -> tuple[float, int]:
     )
     written, _ = await process.communicate()
     if process.returncode != 0:
-        raise RuntimeError("the load generator failed, so that there is no figure")
+        raise RuntimeError("the load generator failed, so the figure is invalid")
     found = json.loads(written)
     return found["rate"], found["count"]
 

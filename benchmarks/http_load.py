@@ -1,11 +1,12 @@
-"""A load generator in a process of its own: `python -m benchmarks.http_load PORT TOKEN N SECONDS`.
+"""A load generator in a separate process: `python -m benchmarks.http_load PORT TOKEN N SECONDS`.
 
-Each connection sends one request, waits for its answer, and sends the next.
+Each connection sends one request, waits for its response, and sends the next.
 """
 
 import asyncio
 import json
 import sys
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -15,13 +16,13 @@ BODY = b'{"args": {"user_id": 42, "template": "welcome"}}'
 
 
 class Caller(asyncio.Protocol):
-    """One connection; it does as little as it can, so that it costs the server's machine little."""
+    """One connection; it does little work, because it shares the machine with the server."""
 
     def __init__(self, request: bytes, deadline: float, ended: "asyncio.Future[int]") -> None:
         self._request = request
         self._deadline = deadline
         self._ended = ended
-        self._answer = b""
+        self._response = b""
         self._count = 0
 
     def connection_made(self, transport: Any) -> None:
@@ -30,16 +31,16 @@ class Caller(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         if not self._ended.done():
-            self._ended.set_exception(error or ConnectionError("the server hung up"))
+            self._ended.set_exception(error or ConnectionError("the server closed the connection"))
 
     def data_received(self, data: bytes) -> None:
-        answer = self._answer = self._answer + data
-        if not is_whole(answer):
+        response = self._response = self._response + data
+        if not is_complete(response):
             return
-        if not answer.startswith(b"HTTP/1.1 202"):
-            self._ended.set_exception(RuntimeError(answer.decode()))
+        if not response.startswith(b"HTTP/1.1 202"):
+            self._ended.set_exception(RuntimeError(response.decode()))
             return
-        self._answer = b""
+        self._response = b""
         self._count += 1
         if perf_counter() < self._deadline:
             self._transport.write(self._request)
@@ -48,9 +49,9 @@ class Caller(asyncio.Protocol):
             self._transport.close()
 
 
-def is_whole(answer: bytes) -> bool:
-    """Whether the head and all of the body have come."""
-    head, found, body = answer.partition(b"\r\n\r\n")
+def is_complete(response: bytes) -> bool:
+    """Return whether the head and the whole body have arrived."""
+    head, found, body = response.partition(b"\r\n\r\n")
     if not found:
         return False
     length = head.partition(b"content-length: ")[2].partition(b"\r\n")[0]
@@ -70,9 +71,13 @@ async def main(port: int, token: str, connections: int, seconds: float) -> None:
         ended: asyncio.Future[int] = loop.create_future()
         ends.append(ended)
         caller = Caller(request, started + seconds, ended)
-        await loop.create_connection(lambda caller=caller: caller, "127.0.0.1", port)
+        await loop.create_connection(partial(_same, caller), "127.0.0.1", port)
     count = sum(await asyncio.gather(*ends))
     print(json.dumps({"rate": count / (perf_counter() - started), "count": count}))
+
+
+def _same(caller: Caller) -> Caller:
+    return caller
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a worker costs that has nothing to do."""
+"""The cost of an idle worker."""
 
 import asyncio
 from typing import NamedTuple
@@ -8,21 +8,21 @@ import psutil
 from benchmarks.reference_table import connected, sql
 from benchmarks.server import ThrowawayServer
 from benchmarks.worker_process import worker_process
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.migrate import migrate
 
 COUNTED = {"shared_preload_libraries": "pg_stat_statements"}
 
 
 class Idle(NamedTuple):
-    """Statements a second, and the memory of the process."""
+    """Statements per second, and the memory of the process."""
 
     statements: float
     mebibytes: float
 
 
 async def idle_cost(seconds: float) -> Idle:
-    """Watch an idle worker with the default settings for a while, on a server that counts."""
+    """Measure an idle worker with default settings on a server with pg_stat_statements."""
     async with ThrowawayServer(COUNTED) as dsn, connected(dsn, 1) as (connection,):
         database = Database(dsn)
         await migrate(database)

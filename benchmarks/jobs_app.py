@@ -16,8 +16,8 @@ async def no_op(ctx: JobContext, input: dict[str, Any]) -> None:
 
 
 @app.job
-async def tell_the_time(ctx: JobContext, input: dict[str, float]) -> None:
-    """Report again and again what time it is, each job at moments of its own."""
+async def report_time(ctx: JobContext, input: dict[str, float]) -> None:
+    """Report the time repeatedly, each job at a random offset."""
     await asyncio.sleep(random.uniform(0, input["every"]))
     while time.time() < input["until"]:
         ctx.progress(50, repr(time.time()))

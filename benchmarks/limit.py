@@ -1,7 +1,7 @@
-"""The fixed yardstick: what raw SQL reaches on this machine and this server.
+"""The fixed baseline: what raw SQL reaches on this machine and this server.
 
-Every function measures once on a fresh table of its own and drops it; repeat and interleave them
-with other measurements as you like.
+Every function measures once on its own new table and drops it. You can repeat them and interleave
+them with other measurements.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ from benchmarks.reference_table import (
 
 
 class RoundTrip(NamedTuple):
-    """How long a dispatched job took until it was claimed, in milliseconds."""
+    """The time from dispatch to claim, in milliseconds."""
 
     p50: float
     p99: float
 
 
 async def warm_up(dsn: str) -> None:
-    """Have the server lay out its log files, which slows down the first runs on a new one."""
+    """Make the server create its WAL files, which slows down the first runs on a new server."""
     await drain(dsn, jobs=100_000, batch=500, connections=2)
 
 
@@ -99,8 +99,8 @@ async def _drained(dsn: str, jobs: int, batch: int, connections: int) -> _Draine
         wal_bytes = await connection.fetchval(sql("wal_written")) - wal_before
         if unfinished := await connection.fetchval(sql("count_unfinished")):
             raise RuntimeError(
-                f"{unfinished} of {jobs} jobs were not drained, so the figure is void; "
-                f"see that nothing else uses the table {TABLE} and measure again"
+                f"{unfinished} of {jobs} jobs were not drained, so the figure is invalid; "
+                f"make sure that nothing else uses the table {TABLE} and measure again"
             )
         return _Drained(seconds, wal_bytes)
 

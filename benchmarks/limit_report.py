@@ -1,4 +1,4 @@
-"""Which limits are measured, how often, and how they are printed."""
+"""The measurements of the baseline, their repetitions and their output."""
 
 import json
 import sys
@@ -19,7 +19,9 @@ DRAINS = ((1, 1, 2_000), (1, 10, 5_000), (10, 2, 20_000), (100, 2, 50_000), (500
 
 @click.command()
 @click.option("--database-url", help="Measure this server instead of a throwaway PostgreSQL 18.")
-@click.option("--repetitions", default=3, show_default=True, help="How often each is measured.")
+@click.option(
+    "--repetitions", default=3, show_default=True, help="Repetitions of each measurement."
+)
 @click.option("--scale", default=1.0, show_default=True, help="Factor on all sizes; 0.1 is quick.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def main(database_url: str | None, repetitions: int, scale: float, as_json: bool) -> None:
@@ -31,7 +33,7 @@ def main(database_url: str | None, repetitions: int, scale: float, as_json: bool
 
 
 async def measured(dsn: str, *, repetitions: int, scale: float = 1.0) -> list[Figure]:
-    """Measure every limit in rounds, so that no disturbance hits one limit only."""
+    """Measure everything in rounds, so that a disturbance does not hit one figure only."""
     print("warming up", file=sys.stderr, flush=True)
     await limit.warm_up(dsn)
     plan = _plan(dsn, scale)

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.live`: from `ctx.progress` to the reader, and what sockets cost a server.
+"""`python -m benchmarks.live`: from `ctx.progress` to the reader, and the cost of sockets.
 
-A real server, a real worker and a reader, each in a process of its own on one machine.
+A real server, a real worker and a reader, each in a separate process on one machine.
 """
 
 import asyncio
@@ -18,26 +18,26 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.bound import judged, keeps
 from benchmarks.http import server_process
-from benchmarks.jobs_app import tell_the_time
+from benchmarks.jobs_app import report_time
 from benchmarks.server import ThrowawayServer
 from benchmarks.worker_process import worker_process
 from forge import Config, Forge
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.migrate import migrate
 
-# So many sockets are opened at the same time, so that the server's backlog does not count.
+# How many sockets to open at the same time: few enough not to fill the server's backlog.
 AT_ONCE = 100
-# What a figure must keep, by the end of its name.
+# The bound of a figure, by the end of its name.
 BOUNDS = {
     "p95 ms": "≤ 250",
     "read of those made": "≥ 0.9",
-    # For what an allocator does with the holes: a leak of ten thousand sockets is larger.
+    # Allows for heap fragmentation: a leak of ten thousand sockets is larger.
     "left behind, MiB": "≤ 2",
 }
 
 
 class Server(NamedTuple):
-    """Where the server is, and what opens it."""
+    """The URL of the server, the headers for access, and its pid."""
 
     url: str
     headers: dict[str, str]
@@ -49,9 +49,9 @@ class Server(NamedTuple):
 
 
 class Lateness(NamedTuple):
-    """How late changes were read, in milliseconds."""
+    """The delay of changes at the reader, in milliseconds."""
 
-    count: int
+    changes: int
     p50: float
     p95: float
     p99: float
@@ -64,7 +64,7 @@ class Lateness(NamedTuple):
 @click.option("--visits", default=10_000, show_default=True, help="Sockets opened and closed.")
 @click.option("--json", "as_json", is_flag=True)
 def main(jobs: int, seconds: float, every: float, visits: int, as_json: bool) -> None:
-    """Measure live updates; exit code 1 when they are late or sockets leave memory behind."""
+    """Measure live updates; exit with 1 if they are late or sockets leak memory."""
     with ThrowawayServer() as dsn:
         facts = uvloop.run(measured(dsn, jobs, seconds, every, visits))
     if as_json:
@@ -102,7 +102,7 @@ async def measured(
             for sockets in (10, jobs):
                 late = await lateness(dsn, server, jobs, sockets, seconds, every)
                 name = f"{jobs} jobs on {sockets} sockets, progress to reader"
-                facts[f"{name}, read of those made"] = late.count * every / (jobs * seconds)
+                facts[f"{name}, read of those made"] = late.changes * every / (jobs * seconds)
                 for part in ("p50", "p95", "p99"):
                     facts[f"{name}, {part} ms"] = getattr(late, part)
     return facts
@@ -111,13 +111,13 @@ async def measured(
 async def lateness(
     dsn: str, server: Server, jobs: int, sockets: int, seconds: float, every: float
 ) -> Lateness:
-    """Follow jobs that report the time, and compare it with the time when that is read."""
+    """Follow jobs that report the time, and compare it with the time at the reader."""
     async with Forge(Config(), database_url=dsn) as app:
-        app.register(tell_the_time)
+        app.register(report_time)
         connections = await opened(server, sockets)
         begin = time.time() + 5
         job = {"every": every, "until": begin + seconds + 2}
-        handles = [await app.dispatch("tell_the_time", job) for _ in range(jobs)]
+        handles = [await app.dispatch("report_time", job) for _ in range(jobs)]
         groups = [[handle.id for handle in handles[n::sockets]] for n in range(sockets)]
         late: list[float] = []
         readers = [
@@ -132,22 +132,22 @@ async def lateness(
 
 
 async def memory(dsn: str, server: Server, visits: int) -> dict[str, float]:
-    """Open and close many sockets, then hold a thousand."""
+    """Open and close many sockets, then keep a thousand open."""
     async with Forge(Config(), database_url=dsn) as app:
-        app.register(tell_the_time)
-        job_id = (await app.dispatch("tell_the_time", {"every": 1, "until": 0}, delay="1h")).id
+        app.register(report_time)
+        job_id = (await app.dispatch("report_time", {"every": 1, "until": 0}, delay="1h")).id
     started = server.mebibytes
-    await _come_and_go(server, job_id, 1000)
+    await _connect_and_disconnect(server, job_id, 1000)
     before = server.mebibytes
-    await _come_and_go(server, job_id, visits)
+    await _connect_and_disconnect(server, job_id, visits)
     after = server.mebibytes
     held = await opened(server, 1000)
     await asyncio.gather(*(_visit(socket, job_id) for socket in held))
     full = server.mebibytes
     await _close(held)
     return {
-        "server at its start, MiB": started,
-        "after 1000 sockets came and went, MiB": before,
+        "server after startup, MiB": started,
+        "after 1000 sockets opened and closed, MiB": before,
         f"after {visits} more, MiB": after,
         "left behind, MiB": after - before,
         "with 1000 sockets open, MiB": full,
@@ -166,7 +166,7 @@ async def _open(server: Server) -> ClientConnection:
     return await connect(server.url, additional_headers=server.headers, compression=None)
 
 
-async def _come_and_go(server: Server, job_id: UUID, count: int) -> None:
+async def _connect_and_disconnect(server: Server, job_id: UUID, count: int) -> None:
     for _ in range(count // AT_ONCE):
         sockets = await opened(server, AT_ONCE)
         await asyncio.gather(*(_visit(socket, job_id) for socket in sockets))
@@ -175,9 +175,9 @@ async def _come_and_go(server: Server, job_id: UUID, count: int) -> None:
 
 async def _visit(socket: ClientConnection, job_id: UUID) -> None:
     await socket.send(json.dumps({"type": "subscribe", "job_id": str(job_id)}))
-    told = json.loads(await socket.recv())
-    if told["type"] != "job":
-        raise RuntimeError(f"the server answered {told}, so that there is no figure")
+    message = json.loads(await socket.recv())
+    if message["type"] != "job":
+        raise RuntimeError(f"the server sent {message}, so the figure is invalid")
 
 
 async def _close(sockets: Iterable[ClientConnection]) -> None:
@@ -187,16 +187,16 @@ async def _close(sockets: Iterable[ClientConnection]) -> None:
 async def _read(
     socket: ClientConnection, ids: Sequence[UUID], begin: float, end: float, late: list[float]
 ) -> None:
-    """Read until the end, and note how old each report was, once each."""
+    """Read until `end`, and record the age of each report once."""
     for job_id in ids:
         await socket.send(json.dumps({"type": "subscribe", "job_id": str(job_id)}))
     seen: dict[str, str] = {}
     while (now := time.time()) < end:
         job = json.loads(await socket.recv())["job"]
-        now, said = time.time(), job["progress_message"]
-        if said is not None and seen.get(job["id"]) != said and float(said) > begin:
-            late.append((now - float(said)) * 1000)
-        seen[job["id"]] = said
+        now, reported = time.time(), job["progress_message"]
+        if reported is not None and seen.get(job["id"]) != reported and float(reported) > begin:
+            late.append((now - float(reported)) * 1000)
+        seen[job["id"]] = reported
     await socket.close()
 
 

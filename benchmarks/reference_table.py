@@ -1,4 +1,4 @@
-"""The reference table of the yardstick: made afresh for each measurement, dropped after it."""
+"""The reference table of the baseline: created for each measurement, dropped after it."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -38,7 +38,7 @@ def sql(name: str, *, batch: int | None = None) -> str:
 
 @asynccontextmanager
 async def reference_table(dsn: str) -> AsyncIterator[Connection]:
-    """Make the empty table with its indexes, and drop it at the end."""
+    """Create the empty table with its indexes, and drop it at the end."""
     async with connected(dsn, 1) as (connection,):
         await connection.execute(sql("drop_table"))
         with suppress(asyncpg.InsufficientPrivilegeError):
@@ -53,7 +53,7 @@ async def reference_table(dsn: str) -> AsyncIterator[Connection]:
 
 @asynccontextmanager
 async def connected(dsn: str, count: int) -> AsyncIterator[Sequence[Connection]]:
-    """Open that many connections for the time of the block."""
+    """Open `count` connections for the duration of the block."""
     async with AsyncExitStack() as stack:
         connections: list[Connection] = []
         for _ in range(count):
@@ -64,10 +64,10 @@ async def connected(dsn: str, count: int) -> AsyncIterator[Sequence[Connection]]
 
 
 def new_rows(count: int) -> list[Row]:
-    """Make rows to dispatch, their ids in time order."""
+    """Create rows to dispatch, with ids in time order."""
     return [(uuid7(), JOB_TYPE, INPUT) for _ in range(count)]
 
 
 async def copy(connection: Connection, rows: Sequence[Row]) -> None:
-    """Dispatch the rows by one COPY."""
+    """Dispatch the rows with one COPY."""
     await connection.copy_records_to_table(TABLE, records=rows, columns=("id", "job_type", "input"))

@@ -1,4 +1,4 @@
-"""The table of ratios: each figure of Forge beside the limit measured next to it."""
+"""The table of ratios: each figure of Forge and the raw SQL baseline measured next to it."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ from benchmarks.bound import judged, keeps
 from benchmarks.idle import idle_cost
 from benchmarks.server import ThrowawayServer
 from benchmarks.snapshot import rate_under_snapshot
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.migrate import migrate
 
 Measure = Callable[[], Awaitable[float]]
@@ -24,7 +24,7 @@ BOUNDS = {"idle statements/s": "≤ 2", "idle MiB": "≤ 60"}
 
 @dataclass
 class Ratio:
-    """One line: ours against theirs; `bound` is the ratio that must hold."""
+    """One line: Forge (`ours`) against the baseline (`theirs`), with the bound of the ratio."""
 
     name: str
     bound: str
@@ -34,7 +34,7 @@ class Ratio:
 
     @property
     def value(self) -> float:
-        """Return the ratio of the best values; the best is what an undisturbed machine does."""
+        """Return the ratio of the best values, which are the least disturbed ones."""
         best = min if self.lower_is_better else max
         return best(self.ours) / best(self.theirs)
 
@@ -47,12 +47,12 @@ class Ratio:
 @click.option("--database-url", help="Measure this empty database instead of a throwaway server.")
 @click.option("--repetitions", default=3, show_default=True)
 @click.option("--scale", default=1.0, show_default=True, help="Factor on all sizes; 0.1 is quick.")
-@click.option("--only", help="Measure only lines whose name contains this.")
+@click.option("--only", help="Measure only lines whose name contains this text.")
 @click.option("--json", "as_json", is_flag=True)
 def main(
     database_url: str | None, repetitions: int, scale: float, only: str | None, as_json: bool
 ) -> None:
-    """Measure Forge against the limit of raw SQL on the same server in the same run."""
+    """Measure Forge and raw SQL on the same server in the same run."""
     with nullcontext(database_url) if database_url else ThrowawayServer() as dsn:
         ratios, facts = uvloop.run(measured(dsn, repetitions, scale, only))
     if as_json:
@@ -67,7 +67,7 @@ def main(
 async def measured(
     dsn: str, repetitions: int, scale: float, only: str | None
 ) -> tuple[list[Ratio], dict[str, float]]:
-    """Measure everything, ours and theirs in turn, several times."""
+    """Measure everything several times, alternating between ours and theirs."""
     database = Database(dsn)
     await migrate(database)
     await database.close()
@@ -77,11 +77,11 @@ async def measured(
         await limit.warm_up(dsn)
     for repetition in range(repetitions):
         for ratio, ours, theirs in plan:
-            _say(f"{repetition + 1}/{repetitions} {ratio.name}")
+            _log(f"{repetition + 1}/{repetitions} {ratio.name}")
             ratio.theirs.append(await theirs())
             ratio.ours.append(await ours())
     if only is None or only in "idle":
-        _say("idle worker")
+        _log("idle worker")
         idle = await idle_cost(30 * scale)
         facts |= {"idle statements/s": idle.statements, "idle MiB": idle.mebibytes}
     return [ratio for ratio, _, _ in plan], facts
@@ -192,8 +192,8 @@ def _held(dsn: str, scale: float) -> list[tuple[Ratio, Measure, Measure]]:
 def _print(ratios: Sequence[Ratio], facts: dict[str, Any]) -> None:
     for ratio in ratios:
         best = min if ratio.lower_is_better else max
-        told = f"{best(ratio.ours):>12,.2f} of {best(ratio.theirs):>12,.2f}"
-        judged(ratio.name, ratio.value, ratio.bound, told)
+        detail = f"{best(ratio.ours):>12,.2f} of {best(ratio.theirs):>12,.2f}"
+        judged(ratio.name, ratio.value, ratio.bound, detail)
     for name, value in facts.items():
         if name in BOUNDS:
             judged(name, value, BOUNDS[name])
@@ -201,5 +201,5 @@ def _print(ratios: Sequence[Ratio], facts: dict[str, Any]) -> None:
             click.echo(f"     {name:62} {value:10,.2f}")
 
 
-def _say(what: str) -> None:
-    print(what, file=sys.stderr, flush=True)
+def _log(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

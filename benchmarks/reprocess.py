@@ -1,4 +1,4 @@
-"""Dead letters reprocessed beside ordinary jobs, and a worker killed half-way.
+"""Reprocessing dead letters next to ordinary jobs, with a worker killed half-way.
 
 `python -m benchmarks.reprocess`
 """
@@ -25,9 +25,9 @@ from forge import Forge, JobHandle
 @click.option("--letters", default=100_000, show_default=True)
 @click.option("--rate", default=1000.0, show_default=True)
 def main(letters: int, rate: float) -> None:
-    """Reprocess dead letters of no-op jobs while ordinary jobs come in, ten a second.
+    """Reprocess dead letters of no-op jobs while ordinary jobs arrive, ten per second.
 
-    Half-way the worker is killed in the midst of a slice, and another one goes on.
+    Half-way, the worker is killed in the middle of a slice, and another worker continues.
     """
     with ThrowawayServer() as dsn:
         held = uvloop.run(_measure(dsn, letters, rate))
@@ -43,45 +43,49 @@ async def _measure(dsn: str, letters: int, rate: float) -> bool:
             alone = await _waits(app, 100)
             began = perf_counter()
             handle = await app.dead_letters.reprocess_many(rate=rate, canary=10)
-            beside = await _waits(app, int(3.5 * letters / rate))
-            await _kill_amid_a_slice(app, handle, worker)
+            meanwhile = await _waits(app, int(3.5 * letters / rate))
+            await _kill_during_slice(app, handle, worker)
         killed = perf_counter()
         half = (await app.get(handle.id)).progress_percent
         async with worker_process(dsn, slots=100, batch=100):
-            await _goes_on(app, handle)
-            away = perf_counter() - killed  # which is not made up for
+            await _until_continued(app, handle)
+            away = perf_counter() - killed  # time without a worker does not count
             report = await handle.result()
             took = perf_counter() - began - away
             await drained(connection)
         left = await connection.fetchval(sql("count_unreviewed"))
         made = await connection.fetchrow(sql("reprocessed_jobs"))
     click.echo(f"     killed at {half} %; {report} in {took:.1f} s")
-    told = f"{_told(beside)}; alone {_told(alone)}"
+    detail = f"{_summary(meanwhile)}; alone {_summary(alone)}"
     return all(
         [
-            judged("reprocessed a second, of what was asked", letters / took / rate, "≥ 0.95"),
-            judged("letters left", left, "≤ 0"),
-            judged("jobs made, of the letters", made["made"] / letters, "≤ 1"),
-            judged("letters whose job completed", made["completed"] / letters, "≥ 1"),
             judged(
-                "ordinary job beside, p50, of p50 alone",
-                median(beside) / median(alone),
-                "≤ 1.5",
-                told,
+                "reprocessed per second, of the requested rate", letters / took / rate, "≥ 0.95"
             ),
-            judged("ordinary job beside, p99, of p50 alone", _p99(beside) / median(alone), "≤ 4"),
+            judged("dead letters left", left, "≤ 0"),
+            judged("new jobs per dead letter", made["made"] / letters, "≤ 1"),
+            judged("completed jobs per dead letter", made["completed"] / letters, "≥ 1"),
+            judged(
+                "ordinary job meanwhile, p50, of p50 alone",
+                median(meanwhile) / median(alone),
+                "≤ 1.5",
+                detail,
+            ),
+            judged(
+                "ordinary job meanwhile, p99, of p50 alone", _p99(meanwhile) / median(alone), "≤ 4"
+            ),
         ]
     )
 
 
-async def _kill_amid_a_slice(app: Forge, handle: JobHandle, worker: int) -> None:
+async def _kill_during_slice(app: Forge, handle: JobHandle, worker: int) -> None:
     while (await app.get(handle.id)).status != "running":  # noqa: ASYNC110
         await asyncio.sleep(0.005)
     os.kill(worker, signal.SIGKILL)
 
 
-async def _goes_on(app: Forge, handle: JobHandle) -> None:
-    """Wait until another worker has begun a slice."""
+async def _until_continued(app: Forge, handle: JobHandle) -> None:
+    """Wait until another worker has started a slice."""
     lease = (await app.get(handle.id)).lease
     while (await app.get(handle.id)).lease == lease:  # noqa: ASYNC110
         await asyncio.sleep(0.005)
@@ -98,7 +102,7 @@ async def _waits(app: Forge, count: int) -> list[float]:
     return found
 
 
-def _told(waits: list[float]) -> str:
+def _summary(waits: list[float]) -> str:
     return f"p50 {median(waits):.1f} ms, p99 {_p99(waits):.1f} ms"
 
 

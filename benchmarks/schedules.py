@@ -1,4 +1,4 @@
-"""`python -m benchmarks.schedules`: many schedules due at once on one worker, and flat claims."""
+"""`python -m benchmarks.schedules`: many due schedules on one worker, and the cost of claims."""
 
 import asyncio
 import sys
@@ -14,10 +14,10 @@ from benchmarks.reference_table import connected, sql
 from benchmarks.server import ThrowawayServer
 from benchmarks.worker_process import worker_process
 from forge import Config, Forge
-from forge.config import DatabaseConfig
-from forge.core.lanes import BEGINNING
+from forge.config.settings import DatabaseConfig
+from forge.core.workers.lanes import BEGINNING
 from forge.store import schedules
-from forge.store.jobs import Place
+from forge.store.jobs import LaneCursor
 
 FEW = 1_000
 APP = "benchmarks.schedules_app:app"
@@ -26,7 +26,7 @@ APP = "benchmarks.schedules_app:app"
 @click.command()
 @click.option("--due", default=100_000, show_default=True)
 def main(due: int) -> None:
-    """Measure; exit code 1 when claims are not flat, or what is due takes more than a minute."""
+    """Measure; exit with 1 if the cost of claims grows or the due runs take more than a minute."""
     with ThrowawayServer() as dsn:
         held = uvloop.run(_measure(dsn, due))
     sys.exit(0 if held else 1)
@@ -48,12 +48,12 @@ async def _measure(dsn: str, due: int) -> bool:
     for slots in (10, 100):
         rate = await run_all(dsn, due, slots=slots, batch=slots)
         name = f"{due:,} due on one worker, {slots} slots: seconds"
-        held.append(judged(name, due / rate, "≤ 60", f"{rate:,.0f} runs a second"))
+        held.append(judged(name, due / rate, "≤ 60", f"{rate:,.0f} runs per second"))
     return all(held)
 
 
 async def run_all(dsn: str, due: int, *, slots: int, batch: int) -> float:
-    """Return the runs per second of one worker that finds so many schedules due."""
+    """Return the runs per second of one worker with `due` due schedules."""
     async with connected(dsn, 1) as (connection,):
         await _fill(connection, due)
         async with worker_process(dsn, slots=slots, batch=batch, app=APP):
@@ -61,18 +61,18 @@ async def run_all(dsn: str, due: int, *, slots: int, batch: int) -> float:
                 await asyncio.sleep(0.5)
         span = await connection.fetchrow(sql("schedules_span"))
     if span["runs"] != due:
-        raise RuntimeError(f"{span['runs']} of {due} schedules ran, so the figure is void")
+        raise RuntimeError(f"{span['runs']} of {due} schedules ran, so the figure is invalid")
     return float(due / span["seconds"])
 
 
 async def claim_cost(dsn: str, due: int) -> Cost:
-    """Return the cost of one survey and one claim with so many schedules due."""
+    """Return the cost of one survey and one claim with `due` due schedules."""
     async with connected(dsn, 1) as (connection,):
         await _fill(connection, due)
         await connection.execute(sql("forge_register"), WORKER)
         survey = schedules.survey()
         (lane,) = survey.read(await connection.fetch(survey.sql))
-        place = Place(lane.lane, *BEGINNING)
+        place = LaneCursor(lane.lane, *BEGINNING)
         claim = schedules.claim([place], BATCH, worker=WORKER, incarnation=WORKER, rules={})
         return await cost_of(connection, (survey, claim))
 

@@ -1,4 +1,4 @@
-"""A throwaway PostgreSQL 18 with default settings, for measurements that leave yours alone."""
+"""A throwaway PostgreSQL 18 with default settings, separate from your own server."""
 
 import asyncio
 import shutil
@@ -10,9 +10,9 @@ from forge.store.embedded import Cluster
 
 
 class ThrowawayServer:
-    """A server on a socket in a temporary folder, for the time of a `with` or `async with` block.
+    """A server on a socket in a temporary folder, running during a `with` or `async with` block.
 
-    The block is given the server's DSN; at its end the server stops and the folder is removed.
+    The block receives the server's DSN; at its end the server stops and the folder is removed.
     """
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
@@ -20,7 +20,7 @@ class ThrowawayServer:
 
     def __enter__(self) -> str:
         self._folder = Path(tempfile.mkdtemp(prefix="forge-bench-"))
-        # A server started by root runs under another account, which must get to its files.
+        # A server started by root runs under another account, which needs access to its files.
         self._folder.chmod(0o711)
         self._cluster = Cluster(self._folder / "postgres", settings=self._settings)
         try:

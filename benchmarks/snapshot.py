@@ -1,4 +1,4 @@
-"""What a transaction that holds an old snapshot costs: dead rows that nothing may remove."""
+"""The cost of a transaction with an old snapshot, which keeps dead rows from being removed."""
 
 from benchmarks.engine import INPUT, app_on
 from benchmarks.reference_table import connected, sql
@@ -6,7 +6,7 @@ from benchmarks.worker_process import drained, worker_process
 
 
 async def rate_under_snapshot(dsn: str, churn: int, jobs: int, *, held: bool) -> float:
-    """Return the drain rate after so many jobs have passed, with or without an old snapshot."""
+    """Return the drain rate after `churn` jobs, with or without an old snapshot."""
     app = app_on(dsn)
     async with connected(dsn, 2) as (connection, holder), app:
         await connection.execute(sql("forge_empty"))

@@ -1,9 +1,8 @@
-"""What metrics and logs cost a worker: `python -m benchmarks.telemetry`.
+"""The cost of metrics and logs in a worker: `python -m benchmarks.telemetry`.
 
-One worker drains no-op jobs, and every fraction of a second it is listened to in another way: by
-nobody, by metrics, by log lines as text, as JSON. So whatever else the machine does disturbs all of
-them alike, and thousands of jobs of each kind stand side by side. Metrics look at the queue, too,
-as often as they do in a worker.
+One worker drains no-op jobs and switches its event listeners every fraction of a second: none,
+metrics, log lines as text, log lines as JSON. Other load on the machine therefore disturbs all of
+them equally, over thousands of jobs each. Metrics also query the queue, as often as in a worker.
 """
 
 import asyncio
@@ -24,39 +23,40 @@ from benchmarks.engine import INPUT, app_on
 from benchmarks.reference_table import connected, sql
 from benchmarks.server import ThrowawayServer
 from forge import Worker
-from forge.cli.log_output import set_up_logging
-from forge.config import WorkerConfig
-from forge.core.event import CompletionListener, Events
+from forge.cli.processes.worker import set_up_logging, tune_garbage_collector
+from forge.config.settings import WorkerConfig
+from forge.core.events import CompletionListener, EventListener, Events
 from forge.core.job import Job
-from forge.telemetry.attempts import measure_attempts
-from forge.telemetry.lines import LineHandler
-from forge.telemetry.logs import log_events
-from forge.telemetry.metrics import WorkerMetrics
-from forge.telemetry.queue import INTERVAL, QueueWatch
-from forge.worker.garbage import spare_the_collector
+from forge.telemetry.logs.lines import LineHandler
+from forge.telemetry.logs.listener import log_events
+from forge.telemetry.metrics.attempts import measure_attempts
+from forge.telemetry.metrics.queue_figures import INTERVAL, QueueWatch
+from forge.telemetry.metrics.registries import WorkerMetrics
 
 
 @dataclass
-class Way:
-    """A way to listen, how many jobs were run meanwhile, in what time, and of whose."""
+class Variant:
+    """A set of listeners, and the jobs, wall time and processor time while they were active."""
 
     name: str
     bound: str
     listeners: list[CompletionListener] = field(default_factory=list)
+    event_listeners: list[EventListener] = field(default_factory=list)
+    begin: Callable[[], None] = lambda: None
     jobs: int = 0
     seconds: float = 0.0
     processor_seconds: float = 0.0
-    look: Callable[[], Awaitable[None]] | None = None
-    looks: int = 0
+    query_queue: Callable[[], Awaitable[None]] | None = None
+    queries: int = 0
 
     async def keep(self, seconds: float) -> None:
-        """Listen in this way for so long."""
-        kept = asyncio.sleep(seconds)
-        if self.look is not None and self.seconds > (self.looks + 0.5) * INTERVAL:
-            self.looks += 1
-            await asyncio.gather(kept, self.look())
+        """Keep these listeners for this long."""
+        waiting = asyncio.sleep(seconds)
+        if self.query_queue is not None and self.seconds > (self.queries + 0.5) * INTERVAL:
+            self.queries += 1
+            await asyncio.gather(waiting, self.query_queue())
         else:
-            await kept
+            await waiting
 
     @property
     def rate(self) -> float:
@@ -69,31 +69,41 @@ class Way:
 
 @click.command()
 @click.option("--jobs", default=1_000_000, show_default=True)
-@click.option("--turn", default=0.1, show_default=True, help="Seconds for which one way is kept.")
+@click.option("--turn", default=0.1, show_default=True, help="Seconds per turn of one variant.")
 @click.option("--slots", default=100, show_default=True)
 @click.option("--batch", default=1000, show_default=True)
 def main(jobs: int, turn: float, slots: int, batch: int) -> None:
-    """Measure, and judge each way to listen by what is left of the rate without."""
+    """Measure, and compare the rate of each variant with the rate without listeners."""
     settings = WorkerConfig(max_concurrent=slots, batch_size=batch)
-    with ThrowawayServer() as dsn, open(os.devnull, "w") as nowhere:
-        quiet, *others = uvloop.run(_measure(dsn, jobs, turn, settings, nowhere))
+    with ThrowawayServer() as dsn, open(os.devnull, "w") as sink:
+        measuring = measure(dsn, jobs, turn, settings, lambda worker: _variants(worker, sink))
+        quiet, *others = uvloop.run(measuring)
     click.echo(f"     {quiet.rate:,.0f} jobs/s, {quiet.microseconds:.2f} µs of processor time each")
     held = True
-    for way in others:
-        # What a job takes longer by the worker's own clock, which nobody else's work moves.
-        added = way.microseconds - quiet.microseconds
+    for variant in others:
+        # Added processor time per job: other load on the machine does not affect it.
+        added = variant.microseconds - quiet.microseconds
         by_processor = 1 / (1 + added * quiet.rate / 1e6)
-        told = f"{added:+.2f} µs a job" + (
-            f", looks at the queue: {way.looks}" if way.looks else ""
+        detail = f"{added:+.2f} µs per job" + (
+            f", queue queries: {variant.queries}" if variant.queries else ""
         )
-        held &= judged(f"{way.name}: rate, of the quiet one", way.rate / quiet.rate, way.bound)
-        held &= judged(f"{way.name}: the same by processor time", by_processor, way.bound, told)
+        held &= judged(
+            f"{variant.name}: rate, of the rate without", variant.rate / quiet.rate, variant.bound
+        )
+        held &= judged(
+            f"{variant.name}: the same by processor time", by_processor, variant.bound, detail
+        )
     sys.exit(0 if held else 1)
 
 
-async def _measure(
-    dsn: str, jobs: int, turn: float, settings: WorkerConfig, nowhere: TextIO
-) -> list[Way]:
+async def measure(
+    dsn: str,
+    jobs: int,
+    turn: float,
+    settings: WorkerConfig,
+    make_variants: Callable[[Worker], Awaitable[list[Variant]]],
+) -> list[Variant]:
+    """Drain no-op jobs with one worker that alternates between the variants."""
     logging.getLogger("forge").setLevel(logging.CRITICAL + 1)
     app = app_on(dsn, worker=settings)
     async with connected(dsn, 1) as (connection,), app:
@@ -104,58 +114,60 @@ async def _measure(
         worker = Worker(app)
         running = asyncio.create_task(worker.run())
         await worker.started.wait()
-        spare_the_collector()
-        ways = await _ways(worker, nowhere)
-        await _take_turns(app.events, ways, jobs, turn)
+        tune_garbage_collector()
+        variants = await make_variants(worker)
+        await _take_turns(app.events, variants, jobs, turn)
         worker.drain()
         await running
-    return ways
+    return variants
 
 
-async def _ways(worker: Worker, nowhere: TextIO) -> list[Way]:
+async def _variants(worker: Worker, sink: TextIO) -> list[Variant]:
     measured, metrics = Events(), WorkerMetrics()
-    measure_attempts(measured, metrics, worker.heart.clock)
+    measure_attempts(measured, metrics, worker.heartbeat.clock)
     database = await (await worker.app.session()).database()
     watch = QueueWatch(metrics.queue, 6.0, metrics.job_queue_depth)
     return [
-        Way("nobody", ""),
-        Way(
+        Variant("none", ""),
+        Variant(
             "metrics",
             "≥ 0.95",
             measured.completion_listeners,
-            look=lambda: watch.refresh(database.run),
+            query_queue=lambda: watch.refresh(database.run),
         ),
-        Way("log lines as text", "≥ 0.85", _logging("text", nowhere)),
-        Way("log lines as JSON", "≥ 0.85", _logging("json", nowhere)),
+        Variant("log lines as text", "≥ 0.85", line_listeners("text", sink)),
+        Variant("log lines as JSON", "≥ 0.85", line_listeners("json", sink)),
     ]
 
 
-def _logging(log_format: str, nowhere: TextIO) -> list[CompletionListener]:
-    """Set logging up as the command line does, and return who listens then."""
+def line_listeners(log_format: str, sink: TextIO) -> list[CompletionListener]:
+    """Set up logging like the command line, and return its listeners."""
     set_up_logging(log_format, "info")
     (handler,) = logging.getLogger().handlers
     assert isinstance(handler, LineHandler)
-    handler.stream = nowhere
+    handler.stream = sink
     events = Events()
     log_events(events)
     return events.completion_listeners
 
 
-async def _take_turns(events: Events, ways: list[Way], jobs: int, turn: float) -> None:
-    """Listen in each way in turn until the jobs are nearly all done: the last claims are small."""
+async def _take_turns(events: Events, variants: list[Variant], jobs: int, turn: float) -> None:
+    """Activate the variants in turn until 90% of the jobs are done: the last claims are small."""
     done = 0
 
     def count(job: Job, seconds: float, began: float | None) -> None:
         nonlocal done
         done += 1
 
-    for way in cycle(ways):
-        events.completion_listeners[:] = [count, *way.listeners]
+    for variant in cycle(variants):
+        variant.begin()
+        events.completion_listeners[:] = [count, *variant.listeners]
+        events.listeners[:] = variant.event_listeners
         before, began, spent = done, perf_counter(), process_time()
-        await way.keep(turn)
-        way.jobs += done - before
-        way.seconds += perf_counter() - began
-        way.processor_seconds += process_time() - spent
+        await variant.keep(turn)
+        variant.jobs += done - before
+        variant.seconds += perf_counter() - began
+        variant.processor_seconds += process_time() - spent
         if done > 0.9 * jobs:
             return
 

@@ -1,4 +1,4 @@
-"""One real worker process, as `forge worker` runs it."""
+"""One real `forge worker` process."""
 
 import asyncio
 import os
@@ -24,9 +24,9 @@ async def worker_process(
     app: str = "benchmarks.jobs_app:app",
     ends_with: int = 0,
 ) -> AsyncIterator[int]:
-    """Run a worker for the time of the block, which is given its process id.
+    """Run a worker for the duration of the block; yield its process id.
 
-    A worker that ends otherwise than it should ends the block, too: nobody would do its work.
+    If the worker exits with an unexpected code, the block is cancelled: no jobs would run.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -49,20 +49,20 @@ async def worker_process(
     assert measuring is not None
     ending = asyncio.create_task(process.wait())
 
-    def ended(_: Any) -> None:
+    def on_exit(_: Any) -> None:
         if process.returncode != ends_with:
             measuring.cancel()
 
-    ending.add_done_callback(ended)
+    ending.add_done_callback(on_exit)
     try:
         yield process.pid
     finally:
-        ending.remove_done_callback(ended)
+        ending.remove_done_callback(on_exit)
         if process.returncode is None:
             process.terminate()
         if await ending != ends_with:
             raise RuntimeError(
-                f"the worker ended with code {process.returncode}, so the figure is void; run "
+                f"the worker ended with code {process.returncode}, so the figure is invalid; run "
                 f"`forge worker {app}` to see why"
             )
 
@@ -70,4 +70,6 @@ async def worker_process(
 async def drained(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     """Wait until no job is waiting or running."""
     while await connection.fetchval(sql("forge_is_busy")):  # noqa: ASYNC110
-        await asyncio.sleep(0.5)  # seldom: each look steps over what the worker has left behind
+        await asyncio.sleep(
+            0.5
+        )  # rarely: each query steps over the dead rows that the worker leaves

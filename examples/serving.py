@@ -1,4 +1,4 @@
-"""Serving an ASGI app on a port of this machine, inside the loop that asks for it."""
+"""Serve an ASGI app on a local port, in the running event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -9,7 +9,7 @@ import uvicorn
 
 
 class LoopServer(uvicorn.Server):
-    """A server that leaves signals to whoever runs the loop."""
+    """A server that installs no signal handlers."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -18,7 +18,7 @@ class LoopServer(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(asgi: Any) -> AsyncIterator[str]:
-    """Serve until the end of the block; yields the address."""
+    """Serve until the end of the block. Yields the address."""
     options: dict[str, Any] = {"log_level": "warning", "timeout_graceful_shutdown": 2}
     server = LoopServer(uvicorn.Config(asgi, host="127.0.0.1", port=0, lifespan="off", **options))
     task = asyncio.create_task(server.serve())

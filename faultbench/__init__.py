@@ -1,1 +1,1 @@
-"""The fault bench: real servers, processes and signals, judged from outside the engine."""
+"""The fault bench: real servers, processes and signals, checked from outside the engine."""

@@ -23,7 +23,7 @@ async def run_rows(
     keep: Path | None = None,
     done: Callable[[FaultRow, Outcome], None],
 ) -> None:
-    """Run these rows; histories and logs of runs that failed are kept in `keep`."""
+    """Run these rows; the histories and logs of failed runs are copied to `keep`."""
     for row in rows:
         done(row, await run_row(row, workshop, seed=seed, runs=runs, soak=soak, keep=keep))
 
@@ -37,9 +37,9 @@ async def run_row(
     soak: float = 0,
     keep: Path | None = None,
 ) -> Outcome:
-    """Run one row as often as it asks, or `runs` times; a failure ends it."""
+    """Run one row as often as it specifies, or `runs` times; stop at the first failure."""
     total = Outcome()
-    # Tests of the suite count themselves.
+    # A row of pytest tests runs once and reports the number of tests.
     wanted = 1 if row.is_pytest else runs or row.runs
     for run in range(1, wanted + 1):
         name = f"row-{row.number:02}-run-{run}"
@@ -69,9 +69,9 @@ async def _run_once(row: FaultRow, stage: Stage, soak: float) -> Outcome:
         outcome.notes.append(str(reason))
     except (PromiseBroken, TimeoutError) as error:
         outcome.verdict = Verdict.FAILED
-        outcome.notes.append(str(error) or f"not done within {row.timeout:g} s")
+        outcome.notes.append(str(error) or f"not finished within {row.timeout:g} s")
     except Exception as error:
-        # A fault of the scenario itself is no proof of anything, and must not look like one.
+        # An error in the scenario itself proves nothing and must not pass as a result.
         outcome.verdict = Verdict.FAILED
         outcome.notes.append(f"the scenario failed: {type(error).__name__}: {error}")
         (stage.folder / "traceback").write_text(traceback.format_exc())
@@ -82,7 +82,7 @@ async def _run_once(row: FaultRow, stage: Stage, soak: float) -> Outcome:
 
 
 def _kept(folder: Path, keep: Path) -> Path:
-    """Copy what explains a failure: histories and logs, not data folders."""
+    """Copy the histories and logs that explain a failure, without data directories."""
     target = keep / folder.name
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)

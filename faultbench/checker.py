@@ -39,7 +39,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Verdict:
     """The marks of the jobs to which something happened, and the figures of the table."""
 
     # Acknowledged, and neither final at the end nor started before it was completed.
@@ -86,7 +86,7 @@ class Judgement:
         )
 
 
-def judge(events: Sequence[Event], rows: Iterable[Row], moves: Iterable[Move]) -> Judgement:
+def judge(events: Sequence[Event], rows: Iterable[Row], moves: Iterable[Move]) -> Verdict:
     """Compare the history with the rows and with what the database accepted."""
     cases = list(_cases(events, list(rows), list(moves)))
 
@@ -95,10 +95,10 @@ def judge(events: Sequence[Event], rows: Iterable[Row], moves: Iterable[Move]) -
 
     findings = {
         field.name: those(field.name)
-        for field in fields(Judgement)
+        for field in fields(Verdict)
         if field.name not in ("jobs", "overlap")
     }
-    return Judgement(
+    return Verdict(
         **findings,
         jobs=sum(case.was_acknowledged for case in cases),
         overlap=sum(case.overlap for case in cases),

@@ -1,4 +1,4 @@
-"""Notes when child processes of workers end: a killed one cannot say so itself."""
+"""Records when child processes of workers exit: a killed child cannot record it itself."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ INTERVAL = 0.02
 
 
 class ChildWatch:
-    """Follows a history, and adds the ends of the children in which handlers started."""
+    """Follows a history and adds the exits of the child processes in which handlers started."""
 
     def __init__(self, history: History, workers: Callable[[], set[int]]) -> None:
         self._history = history
@@ -43,7 +43,7 @@ class ChildWatch:
         self._read_to += len(whole)
         workers = self._workers()
         for event in map(json.loads, whole.splitlines()):
-            # In a namespace of its own a worker, and so its children, have other numbers.
+            # A worker in a separate PID namespace, and its children, have other pids.
             if event["kind"] == Kind.STARTED and event["parent"] in workers:
                 self._alive.add(event["pid"])
 

@@ -1,4 +1,4 @@
-"""The bench's own client: plain SQL over asyncpg, nothing of the engine's code."""
+"""The bench's own client: plain SQL over asyncpg, without the engine's code."""
 
 import asyncio
 import itertools
@@ -38,7 +38,7 @@ ROWS = (
 MOVES = (
     "select job, lease, was, becomes, extract(epoch from at)::float8 as at from faultbench_moves"
 )
-# What a dispatcher may get instead of an acknowledgement while things break.
+# Errors that a dispatcher may get instead of an acknowledgement during a fault.
 LOST = (
     OSError,
     asyncpg.PostgresError,
@@ -49,28 +49,30 @@ LOST = (
 
 
 class Client:
-    """Dispatches jobs, remembers what was acknowledged, reads what the database says."""
+    """Dispatches jobs, records acknowledgements and reads the state of the database."""
 
     def __init__(self, url: str, history: History, *, name: str = "") -> None:
         self.url = url
         self.history = history
         self._connection: asyncpg.Connection | None = None
         self._lock = asyncio.Lock()
-        # Marks are unique within a run, whichever of its clients dispatches.
+        # Makes marks unique across the clients of a run.
         self._name = name
         self._numbers = itertools.count(1)
 
     async def dispatch(
         self, job_type: str, *, key: bool = False, options: str = "", **input: Any
     ) -> str:
-        """Dispatch a job once and return its mark; raises when no acknowledgement came."""
+        """Dispatch a job once and return its mark; raise if it was not acknowledged."""
         mark = f"{job_type}-{self._name}{next(self._numbers)}"
         self.history.record(Kind.DISPATCHING, mark=mark)
         await self._dispatch(mark, job_type, key, options, input)
         return mark
 
-    async def insist(self, job_type: str, *, until_time: float, **input: Any) -> str | None:
-        """Dispatch with an idempotency key again and again until it is acknowledged."""
+    async def dispatch_until_acknowledged(
+        self, job_type: str, *, until_time: float, **input: Any
+    ) -> str | None:
+        """Repeat a dispatch with an idempotency key until it is acknowledged."""
         mark = f"{job_type}-{self._name}{next(self._numbers)}"
         self.history.record(Kind.DISPATCHING, mark=mark)
         while time.monotonic() < until_time:
@@ -100,29 +102,31 @@ class Client:
         seconds: float,
         *,
         rate: float,
-        dice: random.Random,
+        rng: random.Random,
         kinds: Sequence[str] = ("work",),
         longest: float = 0.2,
         enough: asyncio.Event | None = None,
     ) -> None:
-        """Dispatch at a steady rate through whatever happens; half of the jobs have a key.
+        """Dispatch at a steady rate through all faults; half of the jobs have a key.
 
-        With `enough` it goes on after these seconds until that is set.
+        With `enough`, continue after `seconds` until the event is set.
         """
         began = time.monotonic()
         for number in itertools.count():
             if number >= seconds * rate and (enough is None or enough.is_set()):
                 break
             await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
-            kind, seconds_of_work = dice.choice(kinds), dice.uniform(0, longest)
-            if dice.random() < 0.5:
+            kind, seconds_of_work = rng.choice(kinds), rng.uniform(0, longest)
+            if rng.random() < 0.5:
                 give_up = time.monotonic() + 120
-                await self.insist(kind, until_time=give_up, seconds=seconds_of_work)
+                await self.dispatch_until_acknowledged(
+                    kind, until_time=give_up, seconds=seconds_of_work
+                )
                 continue
             try:
                 await self.dispatch(kind, seconds=seconds_of_work)
             except LOST:
-                # Not acknowledged: it may be there or not, and is not asked for again.
+                # Not acknowledged: the job may exist or not; do not dispatch it again.
                 continue
 
     async def rows(self) -> list[Row]:
@@ -141,16 +145,16 @@ class Client:
     async def job(self, mark: str) -> asyncpg.Record:
         found = await self.fetch("select * from forge_jobs where input ->> 'mark' = $1", mark)
         if not found:
-            raise LookupError(f"there is no job {mark}")
+            raise LookupError(f"no job has the mark {mark}")
         return found[0]
 
     async def until_known(self, job_type: str, timeout: float = 30) -> None:
-        """Wait until a worker has made its type known."""
+        """Wait until a worker has registered this type."""
         known = "select exists (select from forge_job_types where name = $1)"
         await until(lambda: self.value(known, job_type), timeout, f"{job_type} is registered")
 
     async def until_final(self, timeout: float = 60) -> None:
-        """Wait until every job of the database is final."""
+        """Wait until every job in the database is final."""
         waiting = (
             "select count(*) from forge_jobs where not starts_with(job_type, 'forge.') "
             f"and status not in ({', '.join(repr(status) for status in sorted(FINAL))})"
@@ -165,14 +169,14 @@ class Client:
         await until(none_left, timeout, "every job has ended")
 
     async def until_status(self, mark: str, *statuses: str, timeout: float = 30) -> asyncpg.Record:
-        async def has_it() -> Any:
+        async def has_status() -> Any:
             try:
                 row = await self.job(mark)
             except LOST:
                 return None
             return row if row["status"] in statuses else None
 
-        return await until(has_it, timeout, f"{mark} is {' or '.join(statuses)}")
+        return await until(has_status, timeout, f"{mark} is {' or '.join(statuses)}")
 
     async def value(self, sql: str, *args: Any) -> Any:
         async with self._lock:
@@ -187,7 +191,7 @@ class Client:
             await (await self._open()).execute(sql, timeout=60)
 
     async def connect(self, **settings: str) -> asyncpg.Connection:
-        """A connection of the caller's own."""
+        """Open a separate connection for the caller."""
         return await asyncpg.connect(
             self.url,
             timeout=5,

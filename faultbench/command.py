@@ -28,7 +28,7 @@ def main() -> None:
         return
     seed = options.seed if options.seed is not None else random.randrange(1_000_000)
     chosen = [ROWS[number] for number in options.only or sorted(ROWS)]
-    _say(f"seed {seed}, {len(chosen)} rows")
+    _log(f"seed {seed}, {len(chosen)} rows")
     found: dict[int, Outcome] = {}
     code = _run(chosen, seed, options, found)
     _report(found, seed, options)
@@ -38,7 +38,7 @@ def main() -> None:
 def _run(
     chosen: list[FaultRow], seed: int, options: argparse.Namespace, found: dict[int, Outcome]
 ) -> int:
-    """Run the rows; what was found so far is reported after an interruption, too."""
+    """Run the rows; an interruption still reports the results so far."""
 
     def done(row: FaultRow, outcome: Outcome) -> None:
         found[row.number] = outcome
@@ -60,17 +60,17 @@ def _run(
             )
         )
     except KeyboardInterrupt:
-        _say("interrupted")
+        _log("interrupted")
         return 130
     finally:
         workshop.close()
     failed = [number for number in found if found[number].verdict is Verdict.FAILED]
-    _say(f"{(time.monotonic() - began) / 60:.1f} minutes; seed {seed}; failed: {failed or 'none'}")
+    _log(f"{(time.monotonic() - began) / 60:.1f} minutes; seed {seed}; failed: {failed or 'none'}")
     return 1 if failed else 0
 
 
 def _interrupt(*_: object) -> None:
-    """End all servers and workers first; a second SIGTERM must not cut that short."""
+    """Stop all servers and workers first; a second SIGTERM must not interrupt that."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.raise_signal(signal.SIGINT)
 
@@ -85,26 +85,30 @@ def _report(found: dict[int, Outcome], seed: int, options: argparse.Namespace) -
         print(json.dumps(report.as_json(found, seed, report.machine()), indent=2))
     else:
         print(report.text_table(found))
-    _say(f"results, and what explains each failure: {options.output}")
+    _log(f"results, histories and logs of failures: {options.output}")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m faultbench", description=__doc__)
-    parser.add_argument("--list", action="store_true", help="list the rows and end")
+    parser.add_argument("--list", action="store_true", help="list the rows and exit")
     parser.add_argument("--only", type=_numbers, help="run only these rows, such as 3,55,60-65")
     parser.add_argument(
-        "--seed", type=int, help="repeat a run; without it one is drawn and printed"
+        "--seed", type=int, help="repeat a run; a random seed is chosen and printed by default"
     )
-    parser.add_argument("--runs", type=int, help="run each row this often")
-    parser.add_argument("--soak", type=_duration, default=0, help="how long row 41 lasts: 30m, 24h")
+    parser.add_argument("--runs", type=int, help="run each row this many times")
+    parser.add_argument(
+        "--soak", type=_duration, default=0, help="the duration of row 41: 30m, 24h"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     parser.add_argument(
         "--write-docs", action="store_true", help="write the table into docs/why/faults.md"
     )
     parser.add_argument(
-        "--merge", action="store_true", help="keep the other rows of the results that are there"
+        "--merge", action="store_true", help="keep the other rows of existing results"
     )
-    parser.add_argument("--output", type=Path, default=ROOT / ".faults", help="where results go")
+    parser.add_argument(
+        "--output", type=Path, default=ROOT / ".faults", help="the output directory"
+    )
     return parser
 
 
@@ -116,29 +120,29 @@ def _list() -> None:
 
 
 def _progress(row: FaultRow, found: Outcome) -> None:
-    _say(f"{row.number:3} {found.verdict:8} {found.seconds:6.1f} s  {row.fault}")
+    _log(f"{row.number:3} {found.verdict:8} {found.seconds:6.1f} s  {row.fault}")
     for note in found.notes:
-        _say(f"{'':20} {note[:400]}")
+        _log(f"{'':20} {note[:400]}")
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
 def _numbers(text: str) -> list[int]:
-    """Read 3,55,60-65."""
+    """Parse row numbers such as 3,55,60-65."""
     found: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
         found += range(int(first), int(last or first) + 1)
     unknown = sorted(set(found) - set(ROWS))
     if unknown:
-        raise argparse.ArgumentTypeError(f"there are no rows {unknown}; --list shows them")
+        raise argparse.ArgumentTypeError(f"unknown rows {unknown}; --list shows all rows")
     return found
 
 
 def _duration(text: str) -> float:
     found = re.fullmatch(r"(\d+)([smh])", text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; use 90s, 30m or 24h")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration; use 90s, 30m or 24h")
     return int(found[1]) * UNITS[found[2]]

@@ -1,4 +1,4 @@
-"""An append-only record of one run, written by every process that takes part in it."""
+"""An append-only record of one run, written by all its processes."""
 
 import json
 import os
@@ -14,17 +14,17 @@ VARIABLE = "FAULTBENCH_HISTORY"
 class Kind(StrEnum):
     """What can happen in a run."""
 
-    # Before the call: a dispatch whose answer was lost may still run.
+    # Before the call: a dispatch whose response is lost may still run.
     DISPATCHING = "dispatching"
     # After the call: from here on the job must not be lost.
     ACKNOWLEDGED = "acknowledged"
     STARTED = "started"
-    # However the handler ended; `detail` says how.
+    # The handler ended in any way; `detail` says how.
     ENDED = "ended"
     # A run of a schedule; `detail` names the tick.
     TICK = "tick"
     KILLED = "killed"
-    # A child of a worker has ended; the worker may have killed it.
+    # A child process of a worker has exited; the worker may have killed it.
     GONE = "gone"
     PAUSED = "paused"
     RESUMED = "resumed"
@@ -32,10 +32,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of the history; monotonic time compares between processes of one machine."""
+    """One line of the history; monotonic times are comparable between processes of one machine."""
 
     kind: Kind
-    # The number that the dispatcher gave the job; it is in the job's input.
+    # The dispatcher's own name for the job, stored in the job's input.
     mark: str = ""
     job: str = ""
     lease: int = 0
@@ -73,7 +73,7 @@ class History:
             wall=time.time(),
             detail=detail,
         )
-        # One write in append mode is not torn by other processes, nor by a kill.
+        # One write in append mode is atomic against other processes and kills.
         file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             os.write(file, (json.dumps(asdict(event)) + "\n").encode())
@@ -81,7 +81,7 @@ class History:
             os.close(file)
 
     def events(self, *kinds: Kind) -> list[Event]:
-        """Events in the order of their monotonic time, all or of these kinds."""
+        """Return events ordered by monotonic time, all or of these kinds."""
         if not self.path.exists():
             return []
         found = map(_event, self.path.read_text().splitlines())

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-# With the default settings a dead worker's jobs, and all work after an outage, go on within this.
+# The limit, with default settings, for rescuing a dead worker's jobs and for work after an outage.
 RECOVERY = 10.0
 
 
@@ -16,11 +16,11 @@ class Verdict(StrEnum):
 
 
 class CannotRun(Exception):
-    """What the scenario needs is missing on this machine; the message says what."""
+    """This machine lacks something that the scenario needs; the message names it."""
 
 
 class PromiseBroken(Exception):
-    """What must hold did not; the message says what was seen instead."""
+    """A promise did not hold; the message says what was observed instead."""
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Outcome:
     """The figures of one row, over all its runs."""
 
     runs: int = 0
-    # None: the scenario has no jobs of its own, or does not measure this.
+    # None: the scenario has no jobs, or does not measure this.
     jobs: int | None = None
     lost: int | None = None
     duplicated: int | None = None
@@ -40,7 +40,7 @@ class Outcome:
     seconds: float = 0.0
 
     def add(self, other: "Outcome") -> None:
-        """Take in another run of the same row."""
+        """Add another run of the same row."""
         self.runs += other.runs
         for name in ("jobs", "lost", "duplicated", "overlap", "stopped"):
             if getattr(other, name) is not None:

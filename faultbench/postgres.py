@@ -1,4 +1,4 @@
-"""PostgreSQL servers of the bench: made from a copied data folder, stopped and killed at will."""
+"""PostgreSQL servers of the bench: created from a copied data directory, stopped on demand."""
 
 import asyncio
 import importlib.util
@@ -18,7 +18,7 @@ from faultbench.process import Process, until
 USER = "bench"
 DATABASE = "bench"
 DEBIAN = Path("/usr/lib/postgresql")
-# All that makes it durable stays on; the rest keeps many servers small.
+# Durability settings stay at their defaults; the rest keeps many servers small.
 SETTINGS = {
     "listen_addresses": "'127.0.0.1'",
     "unix_socket_directories": "''",
@@ -46,7 +46,7 @@ class Postgres:
         self.host = host
         self.port = free_port()
         self.settings = {**SETTINGS, **(settings or {})}
-        # Runs the server somewhere else, such as in a network namespace.
+        # Runs the server elsewhere, for example in a network namespace.
         self.prefix: tuple[str, ...] = ()
         self.process: Process | None = None
 
@@ -75,7 +75,7 @@ class Postgres:
         return done.stdout
 
     def create(self) -> None:
-        """Make an empty data folder."""
+        """Create an empty data directory."""
         self._own_folder()
         self.run(
             "initdb", "-D", self.data, f"--username={USER}", "--encoding=UTF8", "--locale=C",
@@ -84,7 +84,7 @@ class Postgres:
         self.configure()
 
     def copy_from(self, template: "Postgres") -> None:
-        """Take over the data folder of a stopped server."""
+        """Copy the data directory of a stopped server."""
         self._own_folder()
         subprocess.run(["cp", "-a", template.data, self.data], check=True)
         self.configure()
@@ -98,7 +98,7 @@ class Postgres:
         self.configure()
 
     def configure(self, **settings: str) -> None:
-        """Write the settings; a running server reads them with `reload`."""
+        """Write the settings; a running server applies them with `reload`."""
         self.settings |= settings
         lines = [f"{name} = {value}" for name, value in self.settings.items()]
         (self.data / "faultbench.conf").write_text("\n".join([f"port = {self.port}", *lines, ""]))
@@ -116,12 +116,12 @@ class Postgres:
             cwd=Path("/"),
         )
         if wait:
-            await until(self.answers, timeout, f"PostgreSQL answers: {self.folder / 'log'}")
+            await until(self.is_ready, timeout, f"PostgreSQL is ready: {self.folder / 'log'}")
 
-    async def answers(self) -> bool:
+    async def is_ready(self) -> bool:
         if self.process is not None and not self.process.is_alive:
-            raise RuntimeError(f"PostgreSQL ended: {self.process.log()[-2000:]}")
-        ask = [
+            raise RuntimeError(f"PostgreSQL exited: {self.process.log()[-2000:]}")
+        command = [
             self.binaries / "pg_isready",
             "-q",
             "-h",
@@ -131,7 +131,7 @@ class Postgres:
             "-U",
             USER,
         ]
-        return await asyncio.to_thread(subprocess.call, [str(part) for part in ask]) == 0
+        return await asyncio.to_thread(subprocess.call, [str(part) for part in command]) == 0
 
     async def stop(self, mode: str = "fast") -> None:
         """Shut down: `fast`, `immediate` (no checkpoint) or `smart`."""
@@ -145,14 +145,14 @@ class Postgres:
         await self.process.ended(60)
 
     async def kill(self) -> None:
-        """SIGKILL the postmaster; its children notice and end."""
+        """SIGKILL the postmaster; its children detect it and exit."""
         assert self.process is not None
         children = self._children()
         self.process.kill()
         await until(lambda: not any(map(_exists, children)), 30, "the backends have ended")
 
     def pause(self) -> None:
-        """Freeze every process of the server, as a machine that hangs."""
+        """Freeze every process of the server, like a machine that hangs."""
         self._signal_all("STOP")
 
     def resume(self) -> None:
@@ -223,7 +223,7 @@ def debian_binaries(major: int) -> Path:
 
 @cache
 def account() -> tuple[int, int] | None:
-    """Whom servers run as: PostgreSQL refuses to run as root."""
+    """The account for servers, if the bench runs as root: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -232,16 +232,18 @@ def account() -> tuple[int, int] | None:
         except KeyError:
             continue
         return entry.pw_uid, entry.pw_gid
-    raise CannotRun("PostgreSQL does not run as root, and there is no account postgres or nobody")
+    raise CannotRun(
+        "PostgreSQL does not run as root, and the accounts postgres and nobody do not exist"
+    )
 
 
 @cache
 def version(binaries: Path) -> str:
-    said = subprocess.run(
+    output = subprocess.run(
         [binaries / "postgres", "--version"], capture_output=True, text=True, check=True
     ).stdout
-    found = re.search(r"\d+(\.\d+)?", said)
-    return found[0] if found else said.strip()
+    found = re.search(r"\d+(\.\d+)?", output)
+    return found[0] if found else output.strip()
 
 
 def remove(folder: Path) -> None:

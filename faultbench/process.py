@@ -14,13 +14,13 @@ from typing import Any
 from faultbench.history import History, Kind
 
 ROOT = Path(__file__).parent.parent
-# In the environment of every process of a run, so that the run can end all of them.
+# Set in the environment of every process of a run, so that the run can kill all of them.
 MARK = "FAULTBENCH_RUN"
 INTERVAL = 0.02
 
 
 class Process:
-    """A process whose output goes to a file; signals that halt it go into the history."""
+    """A process whose output goes to a file; its history records pauses and kills."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Process:
                 user=user,
                 group=group,
                 extra_groups=None if account is None else [],
-                # Ctrl-C in the terminal must not reach it as an unplanned fault.
+                # Keeps Ctrl-C in the terminal from becoming an unplanned fault.
                 start_new_session=True,
             )
 
@@ -56,7 +56,7 @@ class Process:
 
     @property
     def code(self) -> int | None:
-        """The exit code, or None while it runs."""
+        """The exit code, or None while the process runs."""
         return self._process.poll()
 
     @property
@@ -67,7 +67,7 @@ class Process:
         return self.log_path.read_text(errors="replace")
 
     def kill(self) -> None:
-        """SIGKILL, for this process alone."""
+        """SIGKILL this process only."""
         self._signal(signal.SIGKILL, Kind.KILLED)
         self._process.wait(10)
 
@@ -87,12 +87,12 @@ class Process:
         self._signal(signal.SIGQUIT)
 
     async def ended(self, timeout: float = 30) -> int:
-        """Wait for its end and return the exit code."""
-        await until(lambda: not self.is_alive, timeout, f"process {self.pid} has ended")
+        """Wait until the process exits and return the exit code."""
+        await until(lambda: not self.is_alive, timeout, f"process {self.pid} has exited")
         return self._process.wait(0)
 
     def close(self) -> None:
-        """End it and its process group."""
+        """Kill the process and its process group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):
@@ -108,20 +108,21 @@ class Process:
 
 
 async def until(predicate: Callable[[], Any], timeout: float, what: str) -> Any:
-    """Wait for a condition and return its value; `what` says what did not come true in time."""
+    """Wait for a condition and return its value; `what` describes it in the timeout error."""
     deadline = time.monotonic() + timeout
     while True:
-        asked = predicate()
-        answer = await asked if isawaitable(asked) else asked
-        if answer:
-            return answer
+        value = predicate()
+        if isawaitable(value):
+            value = await value
+        if value:
+            return value
         if time.monotonic() > deadline:
             raise TimeoutError(f"not within {timeout:g} s: {what}")
         await asyncio.sleep(INTERVAL)
 
 
 def end_marked(run: str) -> None:
-    """Kill what is left of a run: children that outlived the process that started them."""
+    """Kill the remaining processes of a run: children that outlived their parent."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue

@@ -14,23 +14,23 @@ CHUNK = 65536
 
 
 class Mode(StrEnum):
-    """What becomes of bytes and of new connections."""
+    """How the proxy handles bytes and new connections."""
 
     PASS = "pass"
     # Each chunk waits for a random part of `delay`.
     DELAY = "delay"
-    # Bytes vanish; connections stay open, and new ones are accepted and never answered.
+    # Bytes are dropped; connections stay open, and new ones are accepted without a response.
     DROP = "drop"
     # Open connections are reset, new ones refused.
     REFUSE = "refuse"
 
 
 class Proxy:
-    """Listens on a port of 127.0.0.1 for a server elsewhere."""
+    """Listens on a port of 127.0.0.1 and forwards to another server."""
 
-    def __init__(self, upstream: str, dice: random.Random) -> None:
+    def __init__(self, upstream: str, rng: random.Random) -> None:
         self.delay = 0.2
-        self._dice = dice
+        self._dice = rng
         self._mode = Mode.PASS
         self._upstream = upstream
         self._links: set[Link] = set()
@@ -41,14 +41,14 @@ class Proxy:
         self.port = 0
 
     @classmethod
-    async def open(cls, upstream: str, dice: random.Random) -> "Proxy":
-        proxy = cls(upstream, dice)
+    async def open(cls, upstream: str, rng: random.Random) -> "Proxy":
+        proxy = cls(upstream, rng)
         await proxy._listen()
         return proxy
 
     @property
     def url(self) -> str:
-        """The upstream's URL by way of this proxy."""
+        """The URL of the upstream through this proxy."""
         parts = urlsplit(self._upstream)
         return f"postgresql://{parts.username}@127.0.0.1:{self.port}{parts.path}?sslmode=disable"
 
@@ -58,7 +58,7 @@ class Proxy:
 
     @property
     def listeners(self) -> int:
-        """Connections that listen and are not silent."""
+        """The number of connections that run LISTEN and are not silenced."""
         return sum(link.listens and not link.is_silent for link in self._links)
 
     async def set_mode(self, mode: Mode) -> None:
@@ -73,23 +73,23 @@ class Proxy:
             await self._listen()
 
     def reset(self) -> None:
-        """Reset the open connections; new ones pass."""
+        """Reset the open connections; new connections work."""
         for link in list(self._links):
             link.reset()
 
     def silence(self, *, listeners_only: bool = False) -> int:
-        """Let open connections die without FIN or RST, as behind a firewall that forgot them."""
+        """Let open connections die without FIN or RST, like a firewall that dropped their state."""
         chosen = [link for link in self._links if link.listens or not listeners_only]
         for link in chosen:
             link.is_silent = True
         return len(chosen)
 
     def cut_after_commit(self, matching: str) -> None:
-        """Reset the next connection that commits such a statement, before the client learns it."""
+        """Reset the next connection that commits such a statement, before the response passes."""
         self.cuts.append(matching)
 
     def point_at(self, upstream: str) -> None:
-        """Send new connections to another server, as a failover does."""
+        """Send new connections to another server, like a failover."""
         self._upstream = upstream
 
     async def close(self) -> None:
@@ -123,7 +123,7 @@ class Proxy:
             link.reset()
 
     async def pass_on(self, link: "Link") -> bool:
-        """Whether a chunk goes on, after the delay that the mode asks for."""
+        """Return whether to forward a chunk, after the delay of the mode."""
         if self._mode is Mode.DELAY:
             await asyncio.sleep(self._dice.uniform(0, self.delay))
         return not link.is_silent and self._mode is not Mode.DROP
@@ -146,20 +146,20 @@ class Link:
 
     async def run(self, reader: asyncio.StreamReader, upstream: SplitResult) -> None:
         host, port = upstream.hostname, upstream.port
-        answers, self._server = await asyncio.open_connection(host, port)
-        ways = [
+        responses, self._server = await asyncio.open_connection(host, port)
+        directions = [
             asyncio.create_task(self._forward(reader, self._server, to_server=True)),
-            asyncio.create_task(self._forward(answers, self._client, to_server=False)),
+            asyncio.create_task(self._forward(responses, self._client, to_server=False)),
         ]
         try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-            # A silent connection stays open: its end is not told to the other side.
+            await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+            # A silenced connection stays open: the other side does not see it close.
             while self.is_silent and not self.is_reset:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
+            for direction in directions:
+                direction.cancel()
+            await asyncio.gather(*directions, return_exceptions=True)
 
     async def _forward(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, to_server: bool
@@ -183,7 +183,7 @@ class Link:
             if writer is None:
                 continue
             with suppress(OSError, AttributeError):
-                # Lingering for no time turns the close into a reset.
+                # A linger time of zero turns the close into a reset.
                 writer.get_extra_info("socket").setsockopt(
                     SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0)
                 )

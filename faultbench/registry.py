@@ -1,4 +1,4 @@
-"""The rows of the table: each a number, a fault, a promise, and the scenario that shows it."""
+"""The rows of the table: each has a number, a fault, a promise and a scenario that tests it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,17 +13,21 @@ ROWS: "dict[int, FaultRow]" = {}
 
 @dataclass(frozen=True)
 class FaultRow:
-    """A fault, what must hold, and how it is shown."""
+    """A fault, what must hold, and the scenario that tests it."""
 
     number: int
     fault: str
     promise: str
     scenario: Scenario
     runs: int
-    # One run that takes longer than this has failed.
+    # A run that takes longer than this fails.
     timeout: float
-    # Runs tests of the suite instead of a scenario of its own.
-    is_pytest: bool = False
+    # The row runs these tests of the suite (pytest node ids) instead of its own scenario.
+    tests: tuple[str, ...] = ()
+
+    @property
+    def is_pytest(self) -> bool:
+        return bool(self.tests)
 
 
 def fault(
@@ -33,14 +37,14 @@ def fault(
     *,
     runs: int = 1,
     timeout: float = 240,
-    is_pytest: bool = False,
+    tests: tuple[str, ...] = (),
 ) -> Callable[[Scenario], Scenario]:
     """Register a scenario under the number of its row."""
 
     def register(scenario: Scenario) -> Scenario:
         if number in ROWS:
             raise ValueError(f"row {number} is registered twice")
-        ROWS[number] = FaultRow(number, fault, promise, scenario, runs, timeout, is_pytest)
+        ROWS[number] = FaultRow(number, fault, promise, scenario, runs, timeout, tests)
         return scenario
 
     return register

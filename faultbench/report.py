@@ -34,7 +34,7 @@ LONGEST_NOTE = 300
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on; no names of hosts or people."""
+    """What the figures depend on, without names of hosts or people."""
     debian = sorted(
         folder.name for folder in DEBIAN.glob("*") if (folder / "bin/postgres").exists()
     )
@@ -86,7 +86,7 @@ def text_table(found: Mapping[int, Outcome]) -> str:
 
 
 def markdown(found: Mapping[int, Outcome], seed: int, about: Mapping[str, str]) -> str:
-    """The table with its date and machine, then what did not hold and what did not run."""
+    """Return the table with date and machine, then the notes of each row."""
     count = {verdict: sum(one.verdict is verdict for one in found.values()) for verdict in Verdict}
     lines = [
         f"Measured on {about['date']}: {about['cpus']} CPUs, {about['system']}, "
@@ -120,7 +120,7 @@ def as_json(found: Mapping[int, Outcome], seed: int, about: Mapping[str, str]) -
 
 
 def read(folder: Path) -> dict[int, Outcome]:
-    """Read the outcomes that an earlier bench wrote."""
+    """Read the outcomes of an earlier run."""
     written = json.loads((folder / "results.json").read_text())
     known = {field.name for field in fields(Outcome)}
     return {
@@ -140,7 +140,7 @@ def write(folder: Path, found: Mapping[int, Outcome], seed: int) -> None:
 
 
 def write_page(found: Mapping[int, Outcome], seed: int, page: Path = PAGE) -> None:
-    """Put the table between the markers of the documentation."""
+    """Replace the table between the markers of the documentation page."""
     text = page.read_text()
     before, rest = text.split(BEGIN, 1)
     _, after = rest.split(END, 1)

@@ -1,4 +1,4 @@
-"""One run of one row: its processes and servers, its history, and what it found."""
+"""One run of one row: its processes, servers, history and findings."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from faultbench.checker import Judgement, judge
+from faultbench.checker import Verdict, judge
 from faultbench.children import ChildWatch
 from faultbench.client import LOST, Client
 from faultbench.history import VARIABLE, Event, History, Kind
@@ -24,22 +24,22 @@ from faultbench.workshop import Workshop
 
 
 class Worker(Process):
-    """A `forge worker` with an id of its own."""
+    """A `forge worker` process and its worker id."""
 
     id: str
 
 
 class Stage:
-    """What a scenario acts on."""
+    """The environment of one scenario run."""
 
     def __init__(
         self, workshop: Workshop, folder: Path, seed: str, *, run: int = 1, soak: float = 0
     ) -> None:
         self.workshop = workshop
         self.folder = folder
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         self.run = run
-        # How long the row about endurance lasts, in seconds; 0 for its own default.
+        # The duration of the endurance row in seconds; 0 uses its default.
         self.soak = soak
         self.outcome = Outcome(runs=1)
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ class Stage:
     # Servers and clients
 
     async def client(self) -> Client:
-        """A client of this run's database, which is made at the first call."""
+        """Return a client of this run's database, which the first call creates."""
         if self._client is None:
             self._client = self.client_of(await self.workshop.database())
         return self._client
@@ -69,7 +69,7 @@ class Stage:
         return client
 
     async def server(self, binaries: Path | None = None, **settings: str) -> Postgres:
-        """A running server of this run's own, with every setting that makes it durable."""
+        """Start a separate server for this run, with all durability settings on."""
         folder = self.folder / f"postgres-{len(self._servers)}"
         server = await self.workshop.copy(folder, binaries, **settings)
         self._servers.append(server)
@@ -77,11 +77,11 @@ class Stage:
         return server
 
     def adopt(self, server: Postgres) -> None:
-        """End this server with the run."""
+        """Stop this server at the end of the run."""
         self._servers.append(server)
 
     async def standby(self, primary: Postgres, **settings: str) -> Postgres:
-        """A running streaming standby of a server."""
+        """Start a streaming standby of a server."""
         folder = self.folder / f"postgres-{len(self._servers)}"
         server = Postgres(
             folder, binaries=primary.binaries, settings={**primary.settings, **settings}
@@ -92,8 +92,8 @@ class Stage:
         return server
 
     async def proxy(self, url: str) -> Proxy:
-        """A TCP proxy in front of the server of this URL."""
-        proxy = await Proxy.open(url, random.Random(self.dice.random()))
+        """Start a TCP proxy in front of the server at this URL."""
+        proxy = await Proxy.open(url, random.Random(self.rng.random()))
         self._proxies.append(proxy)
         return proxy
 
@@ -111,7 +111,7 @@ class Stage:
         env: dict[str, str] | None = None,
         **settings: Any,
     ) -> Worker:
-        """Start `forge worker` and wait for a heartbeat; keywords are settings of [worker]."""
+        """Start `forge worker` and wait for a heartbeat; keywords are [worker] settings."""
         worker_id = id or str(uuid.uuid4())
         named = {f"FORGE_WORKER_{name.upper()}": str(value) for name, value in settings.items()}
         single = (
@@ -150,12 +150,12 @@ class Stage:
     async def until_alive(
         self, client: Client, worker: Worker, *, since: float, timeout: float = 60
     ) -> None:
-        """Wait until a worker was heard by the database."""
+        """Wait until the database has a recent heartbeat of a worker."""
 
-        async def heard() -> bool:
+        async def has_heartbeat() -> bool:
             if not worker.is_alive:
                 raise PromiseBroken(
-                    f"a worker ended with code {worker.code}: {worker.log()[-500:]}"
+                    f"a worker exited with code {worker.code}: {worker.log()[-500:]}"
                 )
             try:
                 return bool(
@@ -169,10 +169,10 @@ class Stage:
             except LOST:
                 return False
 
-        await until(heard, timeout, f"the worker with pid {worker.pid} sends heartbeats")
+        await until(has_heartbeat, timeout, f"the worker with pid {worker.pid} sends heartbeats")
 
     def forge(self, client: Client, *args: str) -> Process:
-        """Start a `forge` command against the database of a client."""
+        """Start a `forge` command against a client's database."""
         return self.spawn(
             sys.executable,
             "-m",
@@ -182,7 +182,7 @@ class Stage:
         )
 
     async def until_started_since(self, since: float, timeout: float = 60) -> Event:
-        """Wait for the first start of any job after a moment."""
+        """Wait for the first start of any job after a point in time."""
 
         def first() -> Event | None:
             later = (event for event in self.starts() if event.monotonic > since)
@@ -208,7 +208,7 @@ class Stage:
     def _environment(self) -> dict[str, str]:
         return {VARIABLE: str(self.history.path), MARK: self._mark, **self.workshop.env}
 
-    # What handlers did
+    # History of handlers
 
     async def until_started(
         self, *marks: str, lease: int | None = None, timeout: float = 60
@@ -242,23 +242,25 @@ class Stage:
     # Findings
 
     def require(self, holds: object, otherwise: str) -> None:
-        """Note that the promise is broken unless this holds."""
+        """Fail the row unless this holds."""
         if not holds:
             raise PromiseBroken(otherwise)
 
     def recovered(self, seconds: float, *, within: float | None = None) -> None:
-        """Note how long recovery took; the row keeps the longest."""
+        """Record how long recovery took; the row keeps the longest."""
         self.outcome.recovery = max(self.outcome.recovery or 0.0, seconds)
         if within is not None and seconds > within:
-            raise PromiseBroken(f"recovery took {seconds:.1f} s, promised are {within:g} s")
+            raise PromiseBroken(
+                f"recovery took {seconds:.1f} s, more than the promised {within:g} s"
+            )
 
     def note(self, text: str) -> None:
         self.outcome.notes.append(text)
 
     async def judge(
         self, client: Client, *, allow: Iterable[str] = (), timeout: float = 90, wait: bool = True
-    ) -> Judgement:
-        """Wait until all is done, compare history and database, and count."""
+    ) -> Verdict:
+        """Wait until all jobs are final, compare history and database, and count."""
         late: TimeoutError | None = None
         if wait:
             try:
@@ -266,8 +268,8 @@ class Stage:
             except TimeoutError as error:
                 late = error
         rows, moves = await client.rows(), await client.moves()
-        told = [*map(asdict, rows), *map(asdict, moves)]
-        (self.folder / "database.json").write_text(json.dumps(told, indent=1))
+        state = [*map(asdict, rows), *map(asdict, moves)]
+        (self.folder / "database.json").write_text(json.dumps(state, indent=1))
         found = judge(self.history.events(), rows, moves)
         out = self.outcome
         out.jobs, out.lost = found.jobs, len(found.lost)
@@ -280,9 +282,9 @@ class Stage:
             raise PromiseBroken(str(late))
         return found
 
-    def at_close(self, act: Callable[[], object]) -> None:
-        """Undo something after every process and server has ended."""
-        self._at_close.append(act)
+    def at_close(self, cleanup: Callable[[], object]) -> None:
+        """Register a cleanup to run after every process and server has stopped."""
+        self._at_close.append(cleanup)
 
     async def close(self) -> None:
         self._children.stop()
@@ -296,12 +298,12 @@ class Stage:
         for server in self._servers:
             with suppress(OSError):
                 server.close()
-        for act in reversed(self._at_close):
-            act()
+        for cleanup in reversed(self._at_close):
+            cleanup()
 
 
 class Gate:
-    """A file for which handlers wait."""
+    """A file that handlers wait for."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -311,5 +313,5 @@ class Gate:
         return {"gate": str(self.path)}
 
     def open(self, *, lease: int | None = None) -> None:
-        """Let all attempts pass, or the one with this lease."""
+        """Let all attempts continue, or only the one with this lease."""
         Path(f"{self.path}{'' if lease is None else f'.{lease}'}").touch()

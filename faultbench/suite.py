@@ -1,4 +1,4 @@
-"""Rows that are checks by nature: they run tests of the suite and report the counts."""
+"""Rows that run tests of the suite and report the counts."""
 
 import sys
 from xml.etree import ElementTree
@@ -10,8 +10,8 @@ from faultbench.stage import Stage
 
 
 def suite_row(number: int, name: str, promise: str, *tests: str, timeout: float = 600) -> None:
-    """Register a row that runs these tests, named as pytest names them."""
-    fault(number, name, promise, timeout=timeout, is_pytest=True)(_scenario(tests))
+    """Register a row that runs these tests, given as pytest node ids."""
+    fault(number, name, promise, timeout=timeout, tests=tests)(_scenario(tests))
 
 
 def _scenario(tests: tuple[str, ...]) -> Scenario:

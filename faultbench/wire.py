@@ -1,4 +1,4 @@
-"""As much of PostgreSQL's protocol as is needed to lose the answer to a commit."""
+"""The part of PostgreSQL's protocol that is needed to drop the response to a commit."""
 
 import struct
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Frames:
 
 
 class CommitCut:
-    """Follows a connection and says when the answer to a matching commit must be lost."""
+    """Follows a connection and decides when to drop the response to a matching commit."""
 
     def __init__(self, wanted: list[str]) -> None:
         # Texts of statements; the list may grow while the connection is open.
@@ -52,22 +52,22 @@ class CommitCut:
                 _, name, _ = body.split(b"\0", 2)
                 self._bound = self._statements.get(name, "")
             elif kind == b"E":
-                self._ask(self._bound)
+                self._arm(self._bound)
             elif kind == b"Q":
-                self._ask(body.decode(errors="replace"))
+                self._arm(body.decode(errors="replace"))
             elif kind == b"H":
                 # The client waits for a description, which ends without ReadyForQuery.
                 self._executes = False
 
     def server_sent(self, chunk: bytes) -> tuple[bytes, bool]:
-        """What may go on to the client, and whether the connection is cut now."""
+        """Return the bytes to forward to the client, and whether to cut the connection now."""
         passing = bytearray()
         for kind, body, whole in self._from_server.feed(chunk):
             self._held += whole
             if kind == b"E":
                 self._failed = True
             if kind == b"Z":
-                # Only this message proves the commit; inside a transaction the answers pass.
+                # Only this message proves the commit; responses inside a transaction pass.
                 if body == b"I":
                     if self._armed in self._wanted and not self._failed:
                         self._wanted.remove(self._armed)
@@ -79,7 +79,7 @@ class CommitCut:
                 self._held.clear()
         return bytes(passing), False
 
-    def _ask(self, text: str) -> None:
+    def _arm(self, text: str) -> None:
         self._executes = True
         self.listens = self.listens or text.lower().startswith("listen ")
         self._armed = self._armed or next((part for part in self._wanted if part in text), None)

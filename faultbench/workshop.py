@@ -1,4 +1,4 @@
-"""What all runs of one bench share: a folder, data folders to copy, one server for databases."""
+"""Shared by all runs of one bench: a folder, template data directories, one server."""
 
 import asyncio
 import os
@@ -18,11 +18,11 @@ TEMPLATE = "template_bench"
 
 
 class Workshop:
-    """Makes servers and databases that hold Forge's tables and the record of the bench."""
+    """Creates servers and databases with Forge's tables and the bench's own record."""
 
     def __init__(self, app: str = APP, env: dict[str, str] | None = None) -> None:
         self.app = app
-        # For every worker and server process; broken engines are chosen by it.
+        # For every worker and server process; it selects a broken engine.
         self.env = env or {}
         self.folder = Path(tempfile.mkdtemp(prefix="faultbench-"))
         # Servers run under another account when the bench runs as root.
@@ -32,14 +32,14 @@ class Workshop:
         self._databases = 0
 
     async def copy(self, folder: Path, binaries: Path | None = None, **settings: str) -> Postgres:
-        """A server of the caller's own, not yet started."""
+        """Create a separate server for the caller, not yet started."""
         template = await self._template(binaries or embedded_binaries())
         server = Postgres(folder, binaries=template.binaries, settings=settings)
         await asyncio.to_thread(server.copy_from, template)
         return server
 
     async def database(self) -> str:
-        """The URL of a new database on the shared server."""
+        """Create a database on the shared server and return its URL."""
         if self._shared is None:
             self._shared = await self.copy(
                 self.folder / "shared",
@@ -87,7 +87,7 @@ class Workshop:
 
 
 async def migrate(url: str, app: str) -> None:
-    """Run `forge migrate`, as a deploy does."""
+    """Run `forge migrate`, like a deploy."""
     done = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-m", "forge.cli.main", "migrate", "--app", app],

@@ -1,4 +1,4 @@
-"""One PostgreSQL for the whole run, a database of its own for each test."""
+"""One PostgreSQL server per test process, and one database per test."""
 
 import os
 import shutil
@@ -14,24 +14,27 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.embedded import Binaries, Cluster
 from tests.skips import judged
 from tests.template import empty_database, template_database
 
-# fsync guards against the loss of power, which no test causes.
+# fsync protects against power loss, which no test causes.
 SETTINGS = {
     "fsync": "off",
     "max_connections": "300",
     "shared_preload_libraries": "pg_stat_statements",
 }
 
-# As on a laptop: unbuffered output hides a flush that is missing, and a pipe that broke.
+# Apps and workers on the test's database.
+pytest_plugins = ["tests.apps"]
+
+# As on a laptop: unbuffered output would hide missing flushes and broken pipes.
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 MEMORY = Path("/dev/shm")
 ENOUGH_MEMORY = 8 * 2**30
-# An example that took long says that the machine was busy, not that the code is wrong.
+# A slow example means a busy machine, not wrong code.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
@@ -43,7 +46,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A PostgreSQL server for this process's tests."""
+    """The PostgreSQL server for the tests of this process."""
     folder = os.environ.get("FORGE_TEST_POSTGRES_BIN")
     binaries = Binaries.from_folder(Path(folder)) if folder else Binaries.from_wheel()
     with _in_memory() as memory:
@@ -57,7 +60,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @contextmanager
 def _in_memory() -> Iterator[Path | None]:
-    """Make a folder in memory where there is enough: each test creates and drops a database."""
+    """Create a folder in memory if there is enough: each test creates and drops a database."""
     if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ENOUGH_MEMORY:
         yield None
         return
@@ -85,7 +88,7 @@ def database_url(
 ) -> Iterator[str]:
     """A fresh, migrated database."""
     name = f"test_{uuid4().hex[:12]}"
-    # By files, not by the log: the template is at rest, and it takes a third of the time.
+    # File copy is three times as fast as the WAL log, and the template is idle.
     maintenance.execute(f"create database {name} template {template} strategy file_copy".encode())
     yield server.url(name)
     maintenance.execute(f"drop database {name} with (force)".encode())
@@ -108,7 +111,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture
 async def psql(database_url: str) -> AsyncIterator["asyncpg.Connection[Any]"]:
-    """The same database as a person in psql has it: a superuser without Forge's settings."""
+    """A superuser connection to the same database, without Forge's settings, as in psql."""
     connection = await asyncpg.connect(database_url)
     yield connection
     await connection.close()

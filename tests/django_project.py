@@ -1,6 +1,6 @@
 """The settings and the one page of a small Django project.
 
-For every test that has to do with Django: a process reads the settings of one project, once.
+All Django tests share it, because a process can load the settings of only one project.
 """
 
 from django.http import HttpRequest, HttpResponse

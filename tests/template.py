@@ -8,28 +8,28 @@ from uuid import uuid4
 import asyncpg
 import psycopg
 
+from forge.core.job_type import JobType
 from forge.store import schedule_types
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.embedded import Cluster
 from forge.store.migrate import migrate
-from forge.store.schedule_types import ScheduleTypeRow
 
 NAME = "forge_template"
-# Types of schedules whose code most tests do without, as if a worker with them had been there.
+# Schedule types that tests use without their code, as if a worker had registered them.
 SCHEDULE_TYPES = ("a", "b", "fetch", "fetch_feed", "foreign", "gated_run", "gone", "hourly", "kept")
 SCHEDULE_TYPES += ("linger", "nightly", "once", "other", "pull", "recurring", "renew_websub")
 SCHEDULE_TYPES += ("report", "slow", "tick")
 
 
 def template_database(server: Cluster) -> str:
-    """Make the migrated database, and return its name."""
+    """Create the migrated template database, and return its name."""
     asyncio.run(_make(server))
     return NAME
 
 
 @contextmanager
 def empty_database(server: Cluster) -> Iterator[str]:
-    """The address of a database without Forge's tables, for the time of the block."""
+    """Create a database without Forge's tables for the block, and yield its URL."""
     name = f"empty_{uuid4().hex[:12]}"
     with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
         admin.execute(f"create database {name}".encode())
@@ -43,7 +43,5 @@ async def _make(server: Cluster) -> None:
     await admin.close()
     database = Database(server.url(NAME))
     await migrate(database)
-    await database.run(
-        schedule_types.register([ScheduleTypeRow(name, 50, None, None) for name in SCHEDULE_TYPES])
-    )
+    await database.run(schedule_types.register([JobType(name) for name in SCHEDULE_TYPES]))
     await database.close()

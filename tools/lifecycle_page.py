@@ -1,4 +1,4 @@
-"""The page about the lifecycle, from the table that the code runs by."""
+"""The lifecycle page, generated from the transition table in the code."""
 
 from forge.core.lifecycle import AT_ONCE, LIFECYCLE, MEANINGS, Status, Verb
 
@@ -6,7 +6,7 @@ HEADER = """<!-- Generated from src/forge/core/lifecycle.py by `make format`. --
 
 # The lifecycle of a job
 
-The database itself refuses every move that is not on this page, whoever sends it.
+The database rejects every transition that is not on this page, from any client.
 """
 
 
@@ -29,12 +29,12 @@ def _verbs() -> list[str]:
                 by_end.setdefault(end, []).append(f"`{start}`")
         lines += [f"| {verb} | {', '.join(starts)} | `{end}` |" for end, starts in by_end.items()]
     together = "; ".join(" and ".join(verbs) for verbs in AT_ONCE)
-    return [*lines, "", f"One statement may carry out together: {together}."]
+    return [*lines, "", f"One statement can combine: {together}."]
 
 
 def _matrix() -> list[str]:
     lines = [
-        "## From each status to each",
+        "## Transitions",
         "",
         "| | " + " | ".join(f"`{s}`" for s in Status) + " |",
     ]

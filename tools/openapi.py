@@ -1,10 +1,10 @@
-"""The OpenAPI document of a server whose app has no types of its own."""
+"""The OpenAPI document of a server whose app has no job types."""
 
 import json
 
 from forge import Config, Forge
 from forge.http import create_app
-from forge.http.openapi import document
+from forge.http.openapi.document import document
 
 
 def openapi_json() -> str:

@@ -1,7 +1,7 @@
-"""The feeds application, all of it: `python -m examples.feeds`, or `make feeds`.
+"""A demonstration of the feeds application: `python -m examples.feeds`, or `make feeds`.
 
 Starts PostgreSQL, a site with feeds and a hub, the application's web server and a worker, and
-shows how they get on. In a terminal it stays up until Ctrl-C; elsewhere it ends when it is done.
+shows how they work. In a terminal it stays up until Ctrl-C; otherwise it ends when it is done.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from examples.feeds.scenes import leave_all, say, show_all
 from examples.serving import serving
 
 SCHEMA = Path(__file__).with_name("schema.sql")
-# A minute lasts this long, so that an hour passes before your eyes.
+# The length of a minute in the demonstration, so that an hour passes quickly.
 MINUTE = "20ms"
 HINTS = """
 The worker stays up until Ctrl-C. From another terminal, in this folder:
@@ -38,7 +38,7 @@ def main() -> int:
     except* (ForgeError, RuntimeError) as failed:
         reasons += failed.exceptions
     for reason in reasons:
-        print(f"the demonstration cannot go on: {reason}", file=sys.stderr)
+        print(f"The demonstration failed: {reason}", file=sys.stderr)
     return 1 if reasons else 0
 
 
@@ -46,8 +46,8 @@ async def show() -> None:
     from examples.feeds.app import app
 
     say("Starting PostgreSQL, a site with feeds, the web server and a worker …")
-    say(f"A minute lasts {os.environ['FEEDS_MINUTE']} here, so that you see hours pass.")
-    site = Site(told=say)
+    say(f"A minute lasts {os.environ['FEEDS_MINUTE']} here, so that hours pass quickly.")
+    site = Site(log=say)
     async with app, serving(site.asgi) as site.address, running(app) as db:
         await show_all(db, site)
         if sys.stdout.isatty():
@@ -57,9 +57,9 @@ async def show() -> None:
 
 @asynccontextmanager
 async def running(app: Any) -> AsyncIterator[Any]:
-    """Run the web server and the worker in this loop; yields a pool for the application's tables.
+    """Run the web server and the worker in this loop. Yields a pool for the application's tables.
 
-    Elsewhere they are processes of their own.
+    In production, run them as separate processes.
     """
     from examples.feeds.web import web
 

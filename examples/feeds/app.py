@@ -1,4 +1,4 @@
-"""The feeds application: each feed has one schedule, and WebSub renewals have one for all."""
+"""The feeds application: one schedule per feed, and one schedule for all WebSub renewals."""
 
 from datetime import timedelta
 
@@ -20,14 +20,14 @@ class Feed(BaseModel):
 
 @app.schedule("fetch_feed", timeout="2m")
 async def fetch_feed(ctx: ScheduleContext, feed: Feed) -> None:
-    """Fetch a feed, keep what is new, and decide when to come again.
+    """Fetch a feed, store new entries, and decide when to fetch again.
 
-    A feed that fails is no failure of the run: it is counted with the feed, and comes later. An
-    error that is not foreseen here fails the run; schema.sql has it counted with the feed, too.
+    A feed that fails does not fail the run: the feed counts the failure and is fetched later. An
+    unexpected error fails the run; a trigger in schema.sql counts it with the feed, too.
     """
     row = await ctx.db.fetchrow("select * from feeds where id = $1", feed.feed_id)
     if row is None:
-        raise NonRetryable(f"there is no feed {feed.feed_id}; disable its schedule")
+        raise NonRetryable(f"Feed {feed.feed_id} does not exist. Disable its schedule.")
     pace = Pace.from_environment()
     try:
         found = await fetch(ctx.http, Known(row["url"], row["etag"], row["last_modified"]))
@@ -35,11 +35,11 @@ async def fetch_feed(ctx: ScheduleContext, feed: Feed) -> None:
         failures = row["consecutive_failures"] + 1
         wait = pace.after_failure(failures, failed.retry_after)
         ctx.progress(100, f"{failed}; failure {failures} in a row, again in {_span(wait)}")
-        async with bookkeeping.ending(ctx, wait) as conn:
+        async with bookkeeping.completing(ctx, wait) as conn:
             await bookkeeping.keep_failure(conn, feed.feed_id, failed)
         return
     wait = pace.after_success(found.hints)
-    async with bookkeeping.ending(ctx, wait) as conn:
+    async with bookkeeping.completing(ctx, wait) as conn:
         kept = await bookkeeping.keep(conn, feed.feed_id, found)
         ctx.progress(100, f"{found.status}, {kept.new_entries} new, again in {_span(wait)}")
         if kept.has_new_hub:
@@ -48,11 +48,11 @@ async def fetch_feed(ctx: ScheduleContext, feed: Feed) -> None:
 
 @app.cron("0 4 * * *", type="renew_websub", timeout="10m")
 async def renew_websub(ctx: ScheduleContext) -> None:
-    """Once a day, ask hubs to go on pushing where their promise ends within a day."""
+    """Once a day, renew the WebSub subscriptions that expire within a day."""
     renewed, refused = await websub.renew(ctx.db, ctx.http)
     ctx.progress(100, f"{renewed} renewed, {len(refused)} refused")
     if refused:
-        # Counted on the schedule itself, which tries again in a minute, in two, in four …
+        # Fails the run: the schedule retries after one minute, then two, four …
         raise Retryable(f"{len(refused)} of {renewed + len(refused)} refused: {refused[0]}")
 
 

@@ -1,4 +1,4 @@
-"""What a fetch leaves behind, in the transaction that ends its run."""
+"""Store the result of a fetch, in the transaction that completes its run."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ FAILED = """
         consecutive_failures = consecutive_failures + 1
     where id = $1
 """
-# A feed that changes its hub is subscribed anew.
+# If the hub of a feed changes, renew_websub must subscribe again.
 HAS_HUB = """
     update feeds
     set hub_url = $2, topic_url = $3, websub_expires_at = null
@@ -39,24 +39,24 @@ ENTRY = """
 
 
 class Kept(NamedTuple):
-    """What was new in a feed."""
+    """What was new in a fetched feed."""
 
     new_entries: int
     has_new_hub: bool
 
 
 @asynccontextmanager
-async def ending(ctx: ScheduleContext, wait: timedelta) -> AsyncIterator[Any]:
-    """End the run and plan the next one, together with what is written in here, or none of it."""
+async def completing(ctx: ScheduleContext, wait: timedelta) -> AsyncIterator[Any]:
+    """Complete the run and set the next one, in one transaction with the writes of the block."""
     at = await ctx.db.fetchval("select now() + $1::interval", wait)
     async with ctx.complete_in_transaction(at) as conn:
-        # The schedule before the feed, as whoever unsubscribes does, or each waits for the other.
+        # Lock the schedule before the feed, as unsubscribe does, to avoid a deadlock.
         await conn.execute(LOCK, ctx.job_id)
         yield conn
 
 
 async def keep(conn: Any, feed_id: int, found: Fetched) -> Kept:
-    """Keep an answer, and the entries that were not known yet."""
+    """Store a response and its new entries."""
     content = found.content
     title = None if content is None else content.title
     await conn.execute(SUCCEEDED, feed_id, found.etag, found.last_modified, title, found.status)
@@ -68,7 +68,7 @@ async def keep(conn: Any, feed_id: int, found: Fetched) -> Kept:
 
 
 async def keep_failure(conn: Any, feed_id: int, failed: FetchFailed) -> None:
-    """Count a failure with the feed."""
+    """Record a failure of the feed."""
     await conn.execute(FAILED, feed_id, failed.status, str(failed))
 
 

@@ -1,4 +1,4 @@
-"""RSS and Atom as a server sends them, with the headers that conditional requests need."""
+"""RSS and Atom documents, with the headers for conditional requests."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -9,11 +9,11 @@ from xml.sax.saxutils import escape
 
 from starlette.responses import Response
 
-BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+FIRST_DATE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Document:
-    """A feed that grows. RSS is told by its ETag whether it changed, Atom by its date alone."""
+    """A growing feed. RSS documents use an ETag, Atom documents use Last-Modified."""
 
     def __init__(
         self, kind: Literal["rss", "atom"], title: str, *, hub: str | None = None,
@@ -28,21 +28,21 @@ class Document:
 
     @property
     def changed_at(self) -> datetime:
-        """One minute per entry: a date of HTTP knows no less than a second."""
-        return BEGINNING + len(self.entries) * timedelta(minutes=1)
+        """Advance one minute per entry, because HTTP dates have a resolution of one second."""
+        return FIRST_DATE + len(self.entries) * timedelta(minutes=1)
 
     def add(self, title: str) -> None:
         self.entries.append(title)
 
-    def answer(self, url: str, asked: Mapping[str, str]) -> Response:
-        """Answer a request, with nothing but a status where the asker has it all."""
+    def answer(self, url: str, headers_sent: Mapping[str, str]) -> Response:
+        """Return the document, or 304 if the client has the current version."""
         body = self.written(url)
         if self.kind == "rss":
             headers = {"ETag": f'"{sha256(body.encode()).hexdigest()[:16]}"'}
-            is_known = asked.get("if-none-match") == headers["ETag"]
+            is_known = headers_sent.get("if-none-match") == headers["ETag"]
         else:
             headers = {"Last-Modified": format_datetime(self.changed_at, usegmt=True)}
-            is_known = asked.get("if-modified-since") == headers["Last-Modified"]
+            is_known = headers_sent.get("if-modified-since") == headers["Last-Modified"]
         if self.max_age is not None:
             headers["Cache-Control"] = f"public, max-age={self.max_age}"
         if is_known:
@@ -66,7 +66,7 @@ class Document:
     def _atom(self, url: str) -> str:
         items = "".join(
             f"<entry><id>{url}#{n}</id><title>{escape(title)}</title>"
-            f'<link href="{url}#{n}"/><updated>{BEGINNING.isoformat()}</updated></entry>'
+            f'<link href="{url}#{n}"/><updated>{FIRST_DATE.isoformat()}</updated></entry>'
             for n, title in enumerate(self.entries)
         )
         hub = "" if self.hub is None else f'<link rel="hub" href="{self.hub}"/>'

@@ -1,4 +1,4 @@
-"""Fetching a feed: one conditional request, and what its answer says."""
+"""Fetch a feed with one conditional request."""
 
 import asyncio
 import re
@@ -11,14 +11,14 @@ import httpx
 from examples.feeds.pace import Hints
 from examples.feeds.reading import Content, read
 
-MOST_BYTES = 5 * 1024**2
+MAX_BYTES = 5 * 1024**2
 SECONDS = 30
 ACCEPT = "application/rss+xml, application/atom+xml, application/xml;q=0.9, */*;q=0.1"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A feed, and what its server said the last time so that it need not say all again."""
+    """A feed and the validators of its last response, for a conditional request."""
 
     url: str
     etag: str | None
@@ -27,7 +27,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer; without content nothing has changed."""
+    """A response. `content` is None if the feed has not changed."""
 
     status: int
     etag: str | None
@@ -37,7 +37,7 @@ class Fetched:
 
 
 class FetchFailed(Exception):
-    """A feed could not be fetched, or is none."""
+    """A feed could not be fetched, or the response is not a feed."""
 
     def __init__(
         self, reason: str, status: int | None = None, retry_after: timedelta | None = None
@@ -48,7 +48,7 @@ class FetchFailed(Exception):
 
 
 async def fetch(http: httpx.AsyncClient, known: Known) -> Fetched:
-    """Ask for a feed, if it has changed since the last time."""
+    """Fetch a feed if it has changed since the last time."""
     try:
         async with (
             asyncio.timeout(SECONDS),
@@ -58,7 +58,7 @@ async def fetch(http: httpx.AsyncClient, known: Known) -> Fetched:
         ):
             body = b"" if answer.status_code == 304 else await _body(answer)
     except TimeoutError:
-        raise FetchFailed(f"no answer within {SECONDS} s") from None
+        raise FetchFailed(f"no response within {SECONDS} s") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise FetchFailed(f"{type(error).__name__}: {error}") from error
     if answer.status_code == 304:
@@ -67,10 +67,10 @@ async def fetch(http: httpx.AsyncClient, known: Known) -> Fetched:
         reason = f"{answer.status_code} {answer.reason_phrase}".rstrip()
         raise FetchFailed(reason, answer.status_code, _retry_after(answer))
     try:
-        # Parsing a large feed takes a while, in which the loop has others to serve.
+        # Parse in a thread: a large feed would block the event loop.
         return _fetched(answer, known, await asyncio.to_thread(read, body, answer))
-    except Exception as error:  # whatever strangers' bytes do to a parser is their feed's failure
-        raise FetchFailed(f"it cannot be read: {error}", answer.status_code) from error
+    except Exception as error:  # any parser error on untrusted bytes is a failure of the feed
+        raise FetchFailed(f"cannot be parsed: {error}", answer.status_code) from error
 
 
 def _conditions(known: Known) -> dict[str, str]:
@@ -83,8 +83,8 @@ async def _body(answer: httpx.Response) -> bytes:
     body = bytearray()
     async for part in answer.aiter_bytes():
         body += part
-        if len(body) > MOST_BYTES:
-            raise FetchFailed(f"it is larger than {MOST_BYTES:,} bytes", answer.status_code)
+        if len(body) > MAX_BYTES:
+            raise FetchFailed(f"larger than {MAX_BYTES:,} bytes", answer.status_code)
     return bytes(body)
 
 
@@ -101,15 +101,15 @@ def _fetched(answer: httpx.Response, known: Known, content: Content | None) -> F
 
 
 def _max_age(answer: httpx.Response) -> timedelta | None:
-    said = re.search(r"max-age=(\d{1,9})\b", answer.headers.get("cache-control", ""))
-    return timedelta(seconds=int(said[1])) if said else None
+    found = re.search(r"max-age=(\d{1,9})\b", answer.headers.get("cache-control", ""))
+    return timedelta(seconds=int(found[1])) if found else None
 
 
 def _retry_after(answer: httpx.Response) -> timedelta | None:
-    said: Any = answer.headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}", said):
-        return timedelta(seconds=int(said))
+    value: Any = answer.headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d{1,9}", value):
+        return timedelta(seconds=int(value))
     try:
-        return max(parsedate_to_datetime(said) - datetime.now(UTC), timedelta(0))
+        return max(parsedate_to_datetime(value) - datetime.now(UTC), timedelta(0))
     except (ValueError, TypeError):
         return None

@@ -1,4 +1,4 @@
-"""A site with feeds and a hub on this machine: what the rest of the world would be."""
+"""A local site with feeds and a WebSub hub, for the demonstration and the tests."""
 
 import asyncio
 import hmac
@@ -17,15 +17,15 @@ from starlette.routing import Route
 
 
 class Site:
-    """Serves documents as feeds, fails when it is told to, and pushes what is published."""
+    """Serves documents as feeds, fails on request, and pushes new entries."""
 
-    def __init__(self, told: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(self, log: Callable[[str], None] = lambda line: None) -> None:
         self.address = ""
         self.documents: dict[str, Document] = {}
-        # What a feed answers instead, first in, first out: (status, headers).
+        # Error responses to return first, in order: (status, headers).
         self.troubles: dict[str, list[tuple[int, dict[str, str]]]] = {}
         self.answers: Counter[tuple[str, int]] = Counter()
-        # Whom the hub pushes to: by topic, callback and secret.
+        # The subscribers of the hub: topic → callback → secret.
         self.pushed: dict[str, dict[str, str]] = {}
         self.verified = 0
         self.asgi = Starlette(
@@ -34,8 +34,8 @@ class Site:
                 Route("/hub", self._hub, methods=["POST"]),
             ]
         )
-        self._told = told
-        self._errands: set[asyncio.Task[None]] = set()
+        self._log = log
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def url(self, name: str) -> str:
         return f"{self.address}/feeds/{name}"
@@ -44,7 +44,7 @@ class Site:
         return sum(count for (feed, _), count in self.answers.items() if feed == name)
 
     def publish(self, name: str, title: str) -> None:
-        """Add an entry, and let the hub tell whoever asked it to."""
+        """Add an entry and push it to the subscribers of the hub."""
         document = self.documents[name]
         document.add(title)
         for callback, secret in self.pushed.get(self.url(name), {}).items():
@@ -54,7 +54,7 @@ class Site:
         name = request.path_params["name"]
         answer = self._answer(name, request)
         self.answers[name, answer.status_code] += 1
-        self._told(f"    GET {name} → {answer.status_code}")
+        self._log(f"    GET {name} → {answer.status_code}")
         return answer
 
     def _answer(self, name: str, request: Request) -> Response:
@@ -66,35 +66,35 @@ class Site:
         return self.documents[name].answer(self.url(name), request.headers)
 
     async def _hub(self, request: Request) -> Response:
-        """Take a wish, and ask the callback whether it was meant: in a moment, not now."""
+        """Accept a subscription and verify it at its callback in the background."""
         sent = parse_qs((await request.body()).decode())
-        wish = {name.removeprefix("hub."): values[0] for name, values in sent.items()}
-        if wish.get("mode") != "subscribe" or "callback" not in wish:
+        fields = {name.removeprefix("hub."): values[0] for name, values in sent.items()}
+        if fields.get("mode") != "subscribe" or "callback" not in fields:
             return Response("this hub only subscribes", 400)
-        self._send(self._verify(wish))
+        self._send(self._verify(fields))
         return Response(status_code=202)
 
-    async def _verify(self, wish: dict[str, str]) -> None:
+    async def _verify(self, fields: dict[str, str]) -> None:
         challenge = secrets.token_hex(16)
         asked = {
             "hub.mode": "subscribe",
-            "hub.topic": wish["topic"],
+            "hub.topic": fields["topic"],
             "hub.challenge": challenge,
-            "hub.lease_seconds": wish["lease_seconds"],
+            "hub.lease_seconds": fields["lease_seconds"],
         }
         async with httpx.AsyncClient() as http:
-            answer = await http.get(wish["callback"], params=asked)
+            answer = await http.get(fields["callback"], params=asked)
         if answer.is_success and answer.text == challenge:
-            self.pushed.setdefault(wish["topic"], {})[wish["callback"]] = wish["secret"]
+            self.pushed.setdefault(fields["topic"], {})[fields["callback"]] = fields["secret"]
             self.verified += 1
-            self._told(f"    the hub pushes {wish['topic'].rpartition('/')[2]} from now on")
+            self._log(f"    the hub pushes {fields['topic'].rpartition('/')[2]} from now on")
 
     async def _push(self, callback: str, secret: str, body: bytes) -> None:
         signature = f"sha256={hmac.new(secret.encode(), body, 'sha256').hexdigest()}"
         async with httpx.AsyncClient() as http:
             await http.post(callback, content=body, headers={"X-Hub-Signature": signature})
 
-    def _send(self, errand: Any) -> None:
-        task = asyncio.create_task(errand)
-        self._errands.add(task)
-        task.add_done_callback(self._errands.discard)
+    def _send(self, coroutine: Any) -> None:
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,4 +1,4 @@
-"""How often to fetch: what feeds ask for, within limits, and more seldom while they fail."""
+"""How often to fetch: the interval that a feed asks for, within limits, longer while it fails."""
 
 import os
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ A_WEEK = 7 * 24 * 60
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a feed and its server say about how long an answer holds."""
+    """What a feed and its server say about the lifetime of a response."""
 
     max_age: timedelta | None = None
     ttl_minutes: int | None = None
@@ -19,7 +19,7 @@ class Hints:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Spans in minutes, and how long a minute lasts: a demonstration has shorter ones."""
+    """Intervals in minutes, and the length of a minute, which is shorter in a demonstration."""
 
     minute: timedelta = timedelta(minutes=1)
     shortest: int = 15
@@ -33,7 +33,7 @@ class Pace:
         return cls(parse_duration(os.environ.get("FEEDS_MINUTE", "1m"), what="FEEDS_MINUTE"))
 
     def after_success(self, hints: Hints) -> timedelta:
-        """Wait as long as the feed asks for, but neither too short nor too long."""
+        """Return the interval that the feed asks for, within the limits."""
         asked = hints.max_age or timedelta(0)
         if hints.ttl_minutes is not None:
             asked = max(asked, hints.ttl_minutes * self.minute)
@@ -41,7 +41,7 @@ class Pace:
         return min(max(wanted, self.shortest * self.minute), self.longest * self.minute)
 
     def after_failure(self, failures: int, retry_after: timedelta | None) -> timedelta:
-        """Wait twice as long after each failure in a row, and never less than the server asks."""
+        """Double the interval after each failure in a row, but wait at least `retry_after`."""
         doubled: int = self.first_backoff * 2 ** min(failures - 1, 20)
         wait = min(doubled, self.longest) * self.minute
         if retry_after is None:

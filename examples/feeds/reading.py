@@ -1,4 +1,4 @@
-"""What stands in a feed, RSS or Atom: feedparser reads it, this keeps what is of use."""
+"""Parse RSS and Atom with feedparser and extract the fields that the application needs."""
 
 from calendar import timegm
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import httpx
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that a feed has published; it is known by its guid."""
+    """One entry of a feed, identified by its guid."""
 
     guid: str
     title: str
@@ -23,7 +23,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A feed as it was read."""
+    """A parsed feed."""
 
     title: str | None
     ttl_minutes: int | None
@@ -33,26 +33,26 @@ class Content:
 
 
 def read(body: bytes, answer: httpx.Response) -> Content:
-    """Read a feed; one that is a little broken is read as far as it goes."""
+    """Parse a feed. A slightly broken feed is parsed as far as possible."""
     headers = {"content-type": answer.headers.get("content-type", "application/xml")}
     found: Any = feedparser.parse(BytesIO(body), response_headers=headers)
     if not found.get("version"):
-        raise ValueError("it is neither RSS nor Atom")
+        raise ValueError("neither RSS nor Atom")
     links = {link.get("rel"): link.get("href") for link in found.feed.get("links", ())}
-    told = {rel: link["url"] for rel, link in answer.links.items()}
+    header_links = {rel: link["url"] for rel, link in answer.links.items()}
     ttl = str(found.feed.get("ttl", ""))
     return Content(
         _text(found.feed.get("title")),
         int(ttl) if ttl.isascii() and ttl.isdigit() and len(ttl) < 7 else None,
-        told.get("hub") or links.get("hub"),
-        told.get("self") or links.get("self") or str(answer.url),
+        header_links.get("hub") or links.get("hub"),
+        header_links.get("self") or links.get("self") or str(answer.url),
         [_entry(entry) for entry in found.entries],
     )
 
 
 def _entry(entry: Any) -> Entry:
     title, link = _text(entry.get("title")) or "(untitled)", _text(entry.get("link"))
-    # Entries without an id are known by what they say.
+    # Identify entries without an id by their link or title.
     guid = _text(entry.get("id")) or link or sha256(title.encode()).hexdigest()
     moment = entry.get("published_parsed") or entry.get("updated_parsed")
     published = None if moment is None else datetime.fromtimestamp(timegm(moment), UTC)
@@ -60,5 +60,5 @@ def _entry(entry: Any) -> Entry:
 
 
 def _text(value: Any) -> str | None:
-    """Return text that PostgreSQL takes, which has no NUL; None where none is left."""
+    """Return text without NUL, which PostgreSQL rejects, or None if nothing is left."""
     return str(value).replace("\0", "").strip() or None if value else None

@@ -1,4 +1,4 @@
-"""What the demonstration shows, step by step; each step waits until it has come true."""
+"""The steps of the demonstration. Each step waits until its effect is visible."""
 
 import asyncio
 import inspect
@@ -21,7 +21,7 @@ SUMMARY = """
     from feeds where url like $1 || '%' order by url
 """
 
-# As a worker that vanished six minutes ago leaves it: its run goes on, and its row is gone.
+# Simulate a worker that disappeared six minutes ago: the run is open, the worker's row is gone.
 LOSE_RUN = """
     update forge_schedules
     set running_since = now() - interval '6 minutes', last_heartbeat = null,
@@ -29,7 +29,7 @@ LOSE_RUN = """
     where type = 'fetch_feed' and key = $1 and running_since is null
     returning true
 """
-# In one statement: between two of them a fetch may move both.
+# One statement: between two statements a fetch could change both rows.
 STATE = """
     select schedule.enabled, schedule.next_run_at, feeds.next_fetch_at, schedule.running_since
     from feeds
@@ -40,7 +40,7 @@ STATE = """
 
 
 async def show_all(db: Any, site: Site) -> None:
-    """Run every scene, then sum up what the tables say."""
+    """Run every scene, then print a summary of the tables."""
     publish_first(site)
     await lose_run(db, site)
     await show_fetching(site)
@@ -53,7 +53,7 @@ async def show_all(db: Any, site: Site) -> None:
 
 
 def publish_first(site: Site) -> None:
-    """Fill the site: RSS and Atom, one that fails for a while, one that is asked too often."""
+    """Fill the site: RSS and Atom, one feed that fails for a while, one that is rate limited."""
     hub = f"{site.address}/hub"
     site.documents = {
         "news.rss": Document("rss", "News", ttl=60),
@@ -69,7 +69,7 @@ def publish_first(site: Site) -> None:
 
 
 async def show_fetching(site: Site) -> None:
-    say("Ann and Bob subscribe to news.rss, Ann to blog.atom. What has not changed is a 304:")
+    say("Ann and Bob subscribe to news.rss, Ann to blog.atom. Unchanged feeds return 304:")
     await follow(ANN, site, "news.rss")
     await follow(BOB, site, "news.rss")
     await follow(ANN, site, "blog.atom")
@@ -77,7 +77,7 @@ async def show_fetching(site: Site) -> None:
 
 
 async def show_backoff(db: Any, site: Site) -> None:
-    say("Ann subscribes to two that fail. Each waits longer, or as long as it is asked to:")
+    say("Ann subscribes to two failing feeds. They back off, or wait as long as the server asks:")
     await follow(ANN, site, "flaky.rss")
     await follow(ANN, site, "busy.rss")
     for name in ("flaky.rss", "busy.rss"):
@@ -87,34 +87,34 @@ async def show_backoff(db: Any, site: Site) -> None:
 
 
 async def show_push(db: Any, site: Site) -> None:
-    say("The blog publishes; its hub pushes, so that nobody waits for the next fetch:")
+    say("The blog publishes an entry. Its hub pushes it, so the feed is fetched at once:")
     site.publish("blog.atom", "the second of blog.atom")
     await until(lambda: site.answers["blog.atom", 200] >= 2, "the blog was fetched")
 
 
 async def show_renewal(db: Any, site: Site) -> None:
-    say("The hub's promise ends within a day. renew_websub runs daily; here it is hurried:")
+    say("The hub subscription expires within a day. renew_websub runs daily; here it runs now:")
     known = site.verified
     await db.execute(
         "update feeds set websub_expires_at = now() + interval '1 hour' where url = $1",
         site.url("blog.atom"),
     )
     renewal = await app.schedules.run_now("renew_websub")
-    await until(lambda: site.verified > known, "the promise was renewed")
-    say(f"    by the clock it runs again at {renewal.tick_at:%Y-%m-%d %H:%M} UTC")
+    await until(lambda: site.verified > known, "the subscription is renewed")
+    say(f"    its next regular run is at {renewal.tick_at:%Y-%m-%d %H:%M} UTC")
 
 
 async def lose_run(db: Any, site: Site) -> None:
-    say("Ann subscribes to quiet.rss, and the worker that fetches it vanishes:")
+    say("Ann subscribes to quiet.rss, and the worker that fetches it disappears:")
     await follow(ANN, site, "quiet.rss")
     await until(_is_kept(db, site.url("quiet.rss")), "the first fetch")
     key = (await _schedule(db, site, "quiet.rss")).key
     await until(lambda: db.fetchval(LOSE_RUN, key), "a run is lost")
-    await tell_schedule(db, site, "quiet.rss")
+    await print_schedule(db, site, "quiet.rss")
 
 
 async def show_recovery(db: Any, site: Site) -> None:
-    say("A run whose worker is unknown for five minutes is stale. quiet.rss is fetched again:")
+    say("A run without a known worker is stale after five minutes. quiet.rss is fetched again:")
     runs: list[Any] = []
 
     async def is_recovered() -> bool:
@@ -123,39 +123,39 @@ async def show_recovery(db: Any, site: Site) -> None:
 
     await until(is_recovered, "the stale run is recovered")
     lost = next(filter(_is_lost, runs))
-    say(f"    quiet.rss: the run that began at {lost['started_at'][11:19]} is recorded as lost")
-    await tell_schedule(db, site, "quiet.rss")
+    say(f"    quiet.rss: the run that started at {lost['started_at'][11:19]} is recorded as lost")
+    await print_schedule(db, site, "quiet.rss")
 
 
-async def tell_schedule(db: Any, site: Site, name: str) -> None:
-    """Print what the schedule and the feed say."""
+async def print_schedule(db: Any, site: Site, name: str) -> None:
+    """Print the state of the schedule and the feed."""
     row = await db.fetchrow(STATE, site.url(name))
-    told = [
+    fields = [
         f"enabled = {str(row['enabled']).lower()}",
         f"next_run_at = {_clock(row['next_run_at'])}",
         f"next_fetch_at = {_clock(row['next_fetch_at'])}",
         f"running_since = {_clock(row['running_since'])}",
     ]
-    say(f"    {name}: {', '.join(told)}")
+    say(f"    {name}: {', '.join(fields)}")
 
 
 async def show_leaving(db: Any, site: Site) -> None:
-    say("Ann leaves news.rss: Bob still reads it. Bob leaves, too: nobody fetches it any more.")
+    say("Ann leaves news.rss, but Bob still reads it. Bob leaves too: fetching stops.")
     left = await unsubscribe.call({"user_id": ANN, "url": site.url("news.rss")})
     assert left.is_fetched
     left = await unsubscribe.call({"user_id": BOB, "url": site.url("news.rss")})
     assert not left.is_fetched
-    # One that was under way is finished.
+    # A fetch that is already running finishes.
     await until(_is_idle("fetch_feed", str(left.feed_id)), "the last run is over")
-    await tell_schedule(db, site, "news.rss")
+    await print_schedule(db, site, "news.rss")
     fetches, others = site.fetches("news.rss"), site.fetches("blog.atom")
     await until(lambda: site.fetches("blog.atom") >= others + 2, "the blog was fetched twice")
     if site.fetches("news.rss") != fetches:
-        raise RuntimeError("news.rss was fetched though nobody reads it")
-    say("Bob comes back. Its time has passed meanwhile, so that it is fetched at once:")
+        raise RuntimeError("news.rss was fetched without a subscriber")
+    say("Bob subscribes again. The feed is overdue, so it is fetched at once:")
     await follow(BOB, site, "news.rss")
-    await until(lambda: site.fetches("news.rss") > fetches, "the news were fetched")
-    await tell_schedule(db, site, "news.rss")
+    await until(lambda: site.fetches("news.rss") > fetches, "news.rss is fetched")
+    await print_schedule(db, site, "news.rss")
 
 
 def show_summary(site: Site, rows: Iterable[Any]) -> None:
@@ -173,7 +173,7 @@ def show_summary(site: Site, rows: Iterable[Any]) -> None:
 
 
 async def leave_all(db: Any) -> None:
-    """End every subscription, those of a run that was interrupted, too."""
+    """End every subscription, including those of an interrupted demonstration."""
     for row in await db.fetch(
         "select user_id, url from subscriptions join feeds on feeds.id = feed_id"
         " where unsubscribed_at is null"
@@ -186,7 +186,7 @@ async def follow(user_id: int, site: Site, name: str) -> None:
 
 
 async def until(is_true: Callable[[], Any], what: str) -> None:
-    """Wait until something is so."""
+    """Wait until the condition is true."""
     try:
         async with asyncio.timeout(SECONDS):
             while True:
@@ -195,7 +195,7 @@ async def until(is_true: Callable[[], Any], what: str) -> None:
                     return
                 await asyncio.sleep(0.02)
     except TimeoutError:
-        raise RuntimeError(f"waited {SECONDS} s in vain: {what}") from None
+        raise RuntimeError(f"timed out after {SECONDS} s: {what}") from None
 
 
 def say(line: str) -> None:

@@ -1,14 +1,14 @@
--- The application's own tables. Each feed has one schedule of type fetch_feed, whose key is its id.
+-- The application's tables. Each feed has one schedule of type fetch_feed; its key is the feed's id.
 
 create table if not exists feeds (
     id bigint generated always as identity primary key,
     url text not null unique,
     title text,
 
-    -- the schedule's next_run_at, for people: null while nobody is subscribed
+    -- copy of the schedule's next_run_at for display: null while the feed has no subscribers
     next_fetch_at timestamptz,
 
-    -- what a conditional request sends back
+    -- validators for conditional requests
     etag text,
     last_modified text,
 
@@ -17,7 +17,7 @@ create table if not exists feeds (
     last_error text,
     consecutive_failures integer not null default 0,
 
-    -- the hub that pushes what is new, and until when it has promised to
+    -- the hub that pushes new entries, and when the subscription there expires
     hub_url text,
     topic_url text,
     websub_secret text,
@@ -32,7 +32,7 @@ create table if not exists subscriptions (
     primary key (user_id, feed_id)
 );
 
--- serves unsubscribe and renew_websub, which ask whether a feed has subscribers
+-- serves unsubscribe and renew_websub, which check whether a feed has subscribers
 create index if not exists subscriptions_active on subscriptions (feed_id)
     where unsubscribed_at is null;
 
@@ -46,8 +46,8 @@ create table if not exists entries (
     primary key (feed_id, guid)
 );
 
--- The feed follows its schedule, whatever moves that: a fetch, an error that the handler did not
--- foresee, a timeout, a rescue, somebody who subscribes or leaves, `forge schedules`.
+-- Copies changes of the schedule to its feed, whatever the cause: a fetch, an unexpected error, a
+-- timeout, a rescue, a new or ended subscription, `forge schedules`.
 create or replace function feeds_follow_schedule() returns trigger language plpgsql as $$
 begin
     update feeds

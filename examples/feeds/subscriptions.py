@@ -1,7 +1,7 @@
-"""Subscribing and unsubscribing: the subscription and the feed's schedule change together.
+"""Subscribe and unsubscribe: change the subscription and the feed's schedule together.
 
-Both are mutations: one transaction, from Python or over HTTP. Both touch the subscription first,
-then the schedule, then the feed; in another order two of them could wait for each other for ever.
+Both are mutations: one transaction, from Python or over HTTP. Both lock the subscription first,
+then the schedule, then the feed. A different order could cause deadlocks.
 """
 
 from datetime import datetime
@@ -29,7 +29,7 @@ HAS_SUBSCRIBERS = """
 
 
 class Following(BaseModel):
-    """Where a feed stands after somebody came or left."""
+    """The state of a feed after a user subscribed or unsubscribed."""
 
     feed_id: int
     is_fetched: bool
@@ -38,9 +38,9 @@ class Following(BaseModel):
 
 @app.mutation
 async def subscribe(ctx: MutationContext, user_id: int, url: str) -> Following:
-    """Make somebody a subscriber; the first one starts the fetching."""
+    """Subscribe a user. The first subscriber starts the fetching."""
     if not url.startswith(("http://", "https://")):
-        raise Rejected("a feed has an address that begins with http", status=422)
+        raise Rejected("The address of a feed must begin with http:// or https://.", status=422)
     feed_id = await _feed(ctx.db, url)
     await ctx.db.execute(SUBSCRIBE, user_id, feed_id)
     schedule = await app.schedules.ensure(
@@ -51,10 +51,10 @@ async def subscribe(ctx: MutationContext, user_id: int, url: str) -> Following:
 
 @app.mutation
 async def unsubscribe(ctx: MutationContext, user_id: int, url: str) -> Following:
-    """End a subscription; with the last one the fetching stops."""
+    """End a subscription. When the last one ends, fetching stops."""
     feed_id = await ctx.db.fetchval(KNOWN_FEED, url)
     if feed_id is None or not await ctx.db.fetchval(UNSUBSCRIBE, user_id, feed_id):
-        raise Rejected("there is no such subscription", status=404)
+        raise Rejected("Subscription not found.", status=404)
     schedule = await app.schedules.sync_enabled(
         fetch_feed, str(feed_id), HAS_SUBSCRIBERS, feed_id, conn=ctx.db
     )
@@ -63,6 +63,6 @@ async def unsubscribe(ctx: MutationContext, user_id: int, url: str) -> Following
 
 
 async def _feed(conn: Any, url: str) -> int:
-    """Return the id of a feed, a new one if need be, without locking one that is there."""
+    """Return the id of a feed. Insert it if it is new, without locking an existing row."""
     known = await conn.fetchval(NEW_FEED, url) or await conn.fetchval(KNOWN_FEED, url)
     return int(known)

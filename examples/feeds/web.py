@@ -1,4 +1,4 @@
-"""What hubs call: they ask whether we meant it, and bring what is new."""
+"""The WebSub callbacks: verify subscriptions and receive pushes."""
 
 import hmac
 from typing import Any
@@ -8,10 +8,10 @@ from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.responses import PlainTextResponse
 
 from forge import InvalidValue
-from forge.store.database import Database
+from forge.store.connection.database import Database
 
-MOST_BYTES = 1024**2
-# Only what we asked for is confirmed: this feed, this topic.
+MAX_BYTES = 1024**2
+# Confirm only subscriptions that we requested: this feed, this topic.
 CONFIRMED = """
     update feeds set websub_expires_at = now() + make_interval(secs => $3)
     where id = $1 and topic_url = $2 and websub_secret is not null
@@ -29,41 +29,41 @@ async def verify(
     challenge: str = Query("", alias="hub.challenge"),
     lease_seconds: float = Query(0, alias="hub.lease_seconds", ge=0, le=10**8),
 ) -> PlainTextResponse:
-    """Say to a hub that we do want what it offers to push."""
+    """Confirm a subscription to its hub."""
     is_ours = mode == "subscribe" and await _fetchval(CONFIRMED, feed_id, topic, lease_seconds)
     if not is_ours:
-        raise HTTPException(404, "nobody here asked for that")
+        raise HTTPException(404, "Subscription not found.")
     return PlainTextResponse(challenge)
 
 
 @web.post("/websub/{feed_id}", status_code=202)
 async def receive(feed_id: int, request: Request) -> None:
-    """Take a push for a hint to fetch at once: the fetch keeps what is new, and only once."""
+    """Fetch the feed at once after a push. The fetch stores each new entry only once."""
     secret = await _fetchval("select websub_secret from feeds where id = $1", feed_id)
     if secret is None:
-        raise HTTPException(404, "nobody here asked for that")
+        raise HTTPException(404, "Subscription not found.")
     body = await _body(request)
     if body is None or not _is_signed(body, secret, request.headers.get("x-hub-signature", "")):
-        return  # by the standard: taken, and ignored
+        return  # the standard says: accept and ignore
     try:
         await app.schedules.run_now(fetch_feed, str(feed_id))
     except InvalidValue:
-        raise HTTPException(410, "nobody reads this any more") from None
+        raise HTTPException(410, "This feed has no subscribers.") from None
 
 
 async def _body(request: Request) -> bytes | None:
-    """Read a push, but no more of it than any that we would believe."""
+    """Read a push up to the size limit. Return None if it is larger."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_BYTES:
             return None
     return bytes(body)
 
 
 def _is_signed(body: bytes, secret: str, signature: str) -> bool:
     expected = f"sha256={hmac.new(secret.encode(), body, 'sha256').hexdigest()}"
-    # As bytes: texts are compared only where they are ASCII, which strangers need not send.
+    # Compare bytes: compare_digest rejects non-ASCII text, which a client may send.
     return hmac.compare_digest(expected.encode(), signature.encode())
 
 

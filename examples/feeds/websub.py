@@ -1,4 +1,4 @@
-"""WebSub: hubs that push what is new to us, as long as they are asked to from time to time."""
+"""WebSub: subscribe at hubs that push new entries, and renew the subscriptions."""
 
 import os
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 
 LEASE_SECONDS = 10 * 24 * 3600
-# Feeds that somebody reads, whose hub has promised nothing yet or only for another day.
-# Each has a secret of its own: no hub can sign what another one would push.
+# Feeds with subscribers whose hub subscription is missing or expires within a day.
+# Each feed has its own secret, so that one hub cannot sign pushes for another.
 EXPIRING = """
     update feeds
     set websub_secret = coalesce(websub_secret, gen_random_uuid()::text || gen_random_uuid())
@@ -20,22 +20,22 @@ EXPIRING = """
 
 
 async def renew(db: Any, http: httpx.AsyncClient) -> tuple[int, list[str]]:
-    """Ask each hub to go on; return how many agreed to look into it, and what the others said.
+    """Request a renewal at each hub. Return the number of accepted requests, and the errors.
 
-    The promise itself comes later, to the callback: see web.py.
+    A hub confirms the subscription later, at the callback in web.py.
     """
     refused = []
     due = await db.fetch(EXPIRING)
     for feed in due:
         try:
-            answer = await http.post(feed["hub_url"], data=_wish(feed), timeout=20)
+            answer = await http.post(feed["hub_url"], data=_subscription_request(feed), timeout=20)
             answer.raise_for_status()
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             refused.append(f"{feed['hub_url']}: {error}")
     return len(due) - len(refused), refused
 
 
-def _wish(feed: Any) -> dict[str, str]:
+def _subscription_request(feed: Any) -> dict[str, str]:
     return {
         "hub.mode": "subscribe",
         "hub.topic": feed["topic_url"],

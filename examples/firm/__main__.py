@@ -1,8 +1,8 @@
-"""Two firms at work, all of it: `python -m examples.firm`, or `make firm`.
+"""A demonstration with two firms: `python -m examples.firm`, or `make firm`.
 
-Starts PostgreSQL, a provider of mail and calendars, the API and a worker, and shows a day at a law
-firm and at its neighbours'. In a terminal it stays up until Ctrl-C; elsewhere it ends when it is
-done.
+Starts PostgreSQL, a mail and calendar provider, the API and a worker, and shows a day at a law
+firm and at an accounting firm. In a terminal it stays up until Ctrl-C; otherwise it ends when it
+is done.
 """
 
 import asyncio
@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from examples.firm.local_provider import Provider
+from examples.firm.output import say
 from examples.firm.people import MAX, tokens
 from examples.firm.scenes import show_all
-from examples.firm.telling import say
 from examples.serving import serving
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 WORKER = ["worker", "examples.firm.app:app", "--log-level", "off"]
 HINTS = """
-The API and the worker stay up until Ctrl-C. Max is let in with this:
+The API and the worker stay up until Ctrl-C. Max can use this command:
 
   curl -H 'Authorization: Bearer {token}' {api}/api/jobs/admin/dlq/
 """
@@ -35,25 +35,25 @@ def main() -> int:
         with suppress(KeyboardInterrupt):
             asyncio.run(show())
     except (ForgeError, RuntimeError) as error:
-        print(f"the demonstration cannot go on: {error}", file=sys.stderr)
+        print(f"The demonstration failed: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 async def show() -> None:
     import httpx
+    from examples.firm.api_client import ApiClients
     from examples.firm.app import app
-    from examples.firm.desk import Desks
 
     say("Starting PostgreSQL, a provider, the API and a worker …\n")
-    provider = Provider(told=say)
+    provider = Provider(log=say)
     async with (
         app,
         serving(provider.asgi) as provider.address,
         running(app) as (db, api),
         httpx.AsyncClient(base_url=api, timeout=30) as http,
     ):
-        await show_all(db, provider, Desks.at(http))
+        await show_all(db, provider, ApiClients.at(http))
         if sys.stdout.isatty():
             say(HINTS.format(token=MAX.token, api=api))
             await asyncio.Event().wait()
@@ -61,12 +61,12 @@ async def show() -> None:
 
 @asynccontextmanager
 async def running(app: Any) -> AsyncIterator[tuple[Any, str]]:
-    """Run the API here and a worker beside it; yields a pool, and where the API is.
+    """Run the API in this process and a worker in another. Yields a pool and the API's address.
 
-    Elsewhere both are processes: `forge server` and `forge worker`, with one forge.toml.
+    In production, run `forge server` and `forge worker` with the same forge.toml.
     """
     from forge import Config
-    from forge.cli.offspring import ForgeProcess
+    from forge.cli.processes.child_process import ForgeProcess
     from forge.http import create_app
 
     known = Config(auth={"secret": secrets.token_urlsafe(32), "tokens": tokens()}).auth

@@ -1,4 +1,4 @@
-"""The jobs of the firms: mail is fetched, calendars are followed, people are told."""
+"""The jobs of the firms: fetch mail, sync calendars, send notifications."""
 
 from examples.firm import calendars, office
 from examples.firm.connections import connection_of
@@ -13,7 +13,7 @@ NEW_MAIL = """
     on conflict (connection_id, external_message_id) do update set subject = excluded.subject
     returning true
 """
-TELL = """
+NEW_NOTICE = """
     insert into notices (tenant_id, text)
     select tenant_id, 'mail from ' || sender || ': ' || subject from mails
     where connection_id = $1 and external_message_id = $2 and tenant_id = $3
@@ -21,26 +21,26 @@ TELL = """
 
 app = Forge()
 app.register(*office.JOBS)
-# Another attempt gets the same bytes.
+# Another attempt would get the same bytes.
 app.classify(MalformedMail, "non_retryable")
 
 
 class Message(BaseModel, extra="allow"):
-    """A mail by its name at the provider; whatever else somebody sends is held to the rules."""
+    """A mail at the provider. Extra fields are allowed, but the payload rules apply to them."""
 
     connection_id: int
     external_message_id: str
 
 
 class Calendar(BaseModel, extra="allow"):
-    """A calendar to be followed."""
+    """A calendar to sync."""
 
     connection_id: int
 
 
 @app.job(category="ingestion", requires=["connection_id", "external_message_id"], timeout="2m")
 async def email_ingestion_fetch(ctx: JobContext, message: Message) -> int:
-    """Fetch a mail and file it; returns how long it is, and not what it says."""
+    """Fetch a mail and file it. Returns the length of its body, not the content."""
     connection = await connection_of(ctx.db, ctx.tenant_id, message.connection_id)
     mail = await fetch(ctx.http, connection, message.external_message_id)
     await file_mail.call(
@@ -59,10 +59,10 @@ async def email_ingestion_fetch(ctx: JobContext, message: Message) -> int:
 async def file_mail(
     ctx: MutationContext, connection_id: int, external_message_id: str, mail: Mail
 ) -> None:
-    """File a mail and have somebody told: both, or neither. Twice is the same as once."""
+    """Store a mail and dispatch its notification in one transaction. Idempotent."""
     where = (connection_id, ctx.tenant_id, external_message_id)
     if not await ctx.db.fetchval(NEW_MAIL, *where, *mail):
-        raise Rejected(f"there is no connection {connection_id}", status=404)
+        raise Rejected(f"Connection {connection_id} does not exist.", status=404)
     await ctx.dispatch_job(
         notify,
         {"connection_id": connection_id, "external_message_id": external_message_id},
@@ -72,15 +72,15 @@ async def file_mail(
 
 @app.job(category="notifications", requires=["connection_id", "external_message_id"])
 async def notify(ctx: JobContext, message: Message) -> None:
-    """Tell the firm that mail has come, once: the notice and the end of the job are one commit."""
+    """Notify the firm of a mail exactly once: the notice and the completion commit together."""
     async with ctx.complete_in_transaction() as conn:
         where = (message.connection_id, message.external_message_id, ctx.tenant_id)
-        await conn.execute(TELL, *where)
+        await conn.execute(NEW_NOTICE, *where)
 
 
 @app.job(category="sync", requires=["connection_id"], timeout="5m")
 async def calendar_sync(ctx: JobContext, calendar: Calendar) -> int:
-    """Copy a calendar page by page; an attempt that was cut short goes on where it was."""
+    """Copy a calendar page by page. An interrupted attempt resumes at its checkpoint."""
     connection = await connection_of(ctx.db, ctx.tenant_id, calendar.connection_id)
     done = ctx.checkpoint or {"next_page": 1, "kept": 0}
     while done["next_page"] is not None:

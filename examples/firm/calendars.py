@@ -1,4 +1,4 @@
-"""Calendars: pulled from a provider page by page."""
+"""Fetch calendars from a provider page by page."""
 
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,7 @@ KEEP = """
 
 
 class Appointment(BaseModel):
-    """An entry of a calendar."""
+    """A calendar entry."""
 
     id: str
     title: str
@@ -27,31 +27,33 @@ class Appointment(BaseModel):
 
 
 class Page(BaseModel):
-    """Some entries, and where the next ones begin."""
+    """A page of entries, and the number of the next page."""
 
     events: list[Appointment]
     next_page: int | None = None
 
 
 async def pull(http: httpx.AsyncClient, connection: Connection, page: int) -> Page:
-    """Ask for one page."""
+    """Fetch one page."""
     answer = await http.get(
         f"{connection.url}/events", params={"page": page}, headers=connection.headers
     )
     match answer.status_code:
         case 401 | 403:
-            raise NonRetryable(f"connection {connection.id} was revoked; connect the calendar anew")
+            raise NonRetryable(f"Connection {connection.id} was revoked. Reconnect the calendar.")
         case 429:
-            # By hand what Forge does for ctx.http: some providers say it in a body of their own.
+            # Forge does this for ctx.http automatically. Some providers use a custom body instead.
             seconds = answer.headers.get("Retry-After", "")
             wait = f"{seconds}s" if seconds.isdecimal() and int(seconds) else None
-            raise RateLimited(f"page {page}: the calendar asks us to wait", retry_after=wait)
+            raise RateLimited(
+                f"Page {page}: the calendar provider limits our requests.", retry_after=wait
+            )
     answer.raise_for_status()
     return Page.model_validate_json(answer.content)
 
 
 async def keep(db: Any, connection: Connection, tenant_id: int | None, page: Page) -> None:
-    """Write the entries of a page; the same page twice does no harm."""
+    """Store the entries of a page. Idempotent."""
     columns = zip(*((event.id, event.title, event.starts_at) for event in page.events), strict=True)
     if page.events:
         await db.execute(KEEP, connection.id, tenant_id, *map(list, columns))

@@ -1,4 +1,4 @@
-"""Connections: how a firm reaches its mailboxes and calendars at a provider."""
+"""Connections of a firm to its mailboxes and calendars at a provider."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ OF_FIRM = "select id, url, token from connections where id = $1 and tenant_id = 
 
 
 class Connection(NamedTuple):
-    """A provider's address, and what lets us in there."""
+    """The address of a provider and the token for it."""
 
     id: int
     url: str
@@ -20,17 +20,17 @@ class Connection(NamedTuple):
         return {"Authorization": f"Bearer {self.token}"}
 
     def __repr__(self) -> str:
-        return f"<connection {self.id}>"  # its token is not for logs and traces
+        return f"<connection {self.id}>"  # keep the token out of logs and tracebacks
 
 
 async def connect(db: Any, tenant_id: int, url: str, token: str) -> int:
-    """Let a firm use a mailbox or a calendar; returns the id that payloads carry."""
+    """Add a connection to a mailbox or a calendar. Returns the id for use in payloads."""
     return int(await db.fetchval(CONNECT, tenant_id, url, token))
 
 
 async def connection_of(db: Any, tenant_id: int | None, connection_id: int) -> Connection:
-    """Find a connection of this firm: another firm's is none, whatever a payload says."""
+    """Return a connection of this firm. Connections of other firms are not found."""
     row = await db.fetchrow(OF_FIRM, connection_id, tenant_id)
     if row is None:
-        raise NonRetryable(f"firm {tenant_id} has no connection {connection_id}; connect it first")
+        raise NonRetryable(f"Firm {tenant_id} has no connection {connection_id}. Connect it first.")
     return Connection(*row)

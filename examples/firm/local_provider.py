@@ -1,4 +1,4 @@
-"""A provider of mail and calendars on this machine, with the trouble that real ones make."""
+"""A local mail and calendar provider that can return errors like a real one."""
 
 import secrets
 from collections import Counter
@@ -15,29 +15,29 @@ NO_MAIL = b"\x89PNG\r\n\x1a\n this was a mail once"
 
 
 class Provider:
-    """Serves mails and one calendar to whoever bears a token, and fails when it is told to."""
+    """Serves mails and one calendar to clients with a token, and fails on request."""
 
-    def __init__(self, told: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(self, log: Callable[[str], None] = lambda line: None) -> None:
         self.address = ""
         self.tokens: set[str] = set()
         self.mails: dict[str, bytes] = {}
         self.pages: list[list[dict[str, Any]]] = []
-        # What is answered instead, first in, first out: (status, headers).
+        # Error responses to return first, in order: (status, headers).
         self.troubles: dict[str, list[tuple[int, dict[str, str]]]] = {}
         self.answers: Counter[tuple[str, int]] = Counter()
         self.asgi = Starlette(
             routes=[Route("/messages/{name}", self._message), Route("/events", self._events)]
         )
-        self._told = told
+        self._log = log
 
     def open(self) -> str:
-        """Give somebody access; returns the token."""
+        """Grant access. Returns a new token."""
         token = secrets.token_urlsafe(16)
         self.tokens.add(token)
         return token
 
     def post(self, name: str, sender: str, subject: str) -> None:
-        """Put a mail into the mailbox."""
+        """Add a mail to the mailbox."""
         mail = EmailMessage()
         mail["From"], mail["Subject"] = sender, subject
         mail.set_content(f"Dear counsel,\n\nabout {subject}: please call me.\n")
@@ -56,12 +56,12 @@ class Provider:
         return self._answered(f"page {number}", request, answer)
 
     def _answered(self, name: str, request: Request, answer: Response) -> Response:
-        """Give the answer, or what stands in its way."""
+        """Return the response, or an error if the token is invalid or an error is queued."""
         if request.headers.get("authorization", "").removeprefix("Bearer ") not in self.tokens:
             answer = Response(status_code=401)
         elif self.troubles.get(name):
             status, headers = self.troubles[name].pop(0)
             answer = Response(status_code=status, headers=headers)
         self.answers[name, answer.status_code] += 1
-        self._told(f"      the provider answers {name} with {answer.status_code}")
+        self._log(f"      the provider returns {answer.status_code} for {name}")
         return answer

@@ -1,4 +1,4 @@
-"""Mail: fetched from a provider, and read as far as the application needs it."""
+"""Fetch mails from a provider and parse the parts that the application needs."""
 
 from email import message_from_bytes
 from email.policy import default
@@ -12,7 +12,7 @@ from forge import NonRetryable
 
 
 class Mail(NamedTuple):
-    """What a mail says."""
+    """A parsed mail."""
 
     sender: str
     subject: str
@@ -20,38 +20,40 @@ class Mail(NamedTuple):
 
 
 class MalformedMail(Exception):
-    """What the provider sent is no mail; app.py says how that is to be retried."""
+    """The provider's response is not a mail. app.py sets the error class."""
 
 
 async def fetch(http: httpx.AsyncClient, connection: Connection, message_id: str) -> Mail:
-    """Fetch one mail, or raise an error that says whether another attempt can mend it."""
+    """Fetch one mail, or raise an error whose class says whether a retry can help."""
     url = f"{connection.url}/messages/{quote(message_id, safe='')}"
     answer = await http.get(url, headers=connection.headers)
     match answer.status_code:
         case 401 | 403:
-            raise NonRetryable(f"connection {connection.id} was revoked; connect the mailbox anew")
+            raise NonRetryable(f"Connection {connection.id} was revoked. Reconnect the mailbox.")
         case 404 | 410:
-            raise NonRetryable(f"message {message_id} is not there any more; discard this")
-    # Forge knows what 429, with its Retry-After, and 5xx mean.
+            raise NonRetryable(f"Message {message_id} no longer exists. Discard this job.")
+    # Forge classifies 429 (with Retry-After) and 5xx itself.
     answer.raise_for_status()
     return read(answer.content)
 
 
 def read(raw: bytes) -> Mail:
-    """Read a mail as it came over the wire."""
+    """Parse the raw bytes of a mail."""
     try:
         parsed = message_from_bytes(raw, policy=default)
         part = parsed.get_body(("plain", "html"))
         sender = parsed["From"]
         body = None if part is None else part.get_content()
         subject = parsed["Subject"] or "(no subject)"
-    except Exception as error:  # whatever strangers' bytes do to a parser, no attempt mends it
-        raise MalformedMail(f"it cannot be read: {type(error).__name__}: {error}") from error
+    except Exception as error:  # retrying cannot fix a parser error on untrusted bytes
+        raise MalformedMail(
+            f"The mail cannot be parsed: {type(error).__name__}: {error}"
+        ) from error
     if not sender or body is None:
-        raise MalformedMail("there is no sender or no text in it; have it sent again")
+        raise MalformedMail("The mail has no sender or no text. Ask for it to be sent again.")
     return Mail(_storable(sender), _storable(subject), _storable(body))
 
 
 def _storable(text: object) -> str:
-    """Return text without what PostgreSQL refuses: NUL, and bytes that were no characters."""
+    """Replace what PostgreSQL rejects: NUL, and bytes that are not characters."""
     return str(text).replace("\0", "\ufffd").encode("utf-8", "replace").decode()

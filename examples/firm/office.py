@@ -1,4 +1,4 @@
-"""The firms' other jobs, one of each category that app.py does not have."""
+"""Other jobs of the firms, one for each category that app.py does not cover."""
 
 from pydantic import BaseModel
 
@@ -6,7 +6,7 @@ import forge
 from forge import JobContext, Retry, Retryable
 
 COUNT_NOTICES = "select count(*) from notices where tenant_id = $1"
-FORGET_NOTICES = """
+DELETE_OLD_NOTICES = """
     with gone as (
         delete from notices where tenant_id = $1 and created_at < now() - interval '1 year'
         returning id)
@@ -15,21 +15,21 @@ FORGET_NOTICES = """
 
 
 class Period(BaseModel):
-    """A period of something that recurs."""
+    """A period of a recurring task."""
 
     recurrence_id: str
     period_id: str
 
 
 class Step(BaseModel):
-    """A step of a longer piece of work."""
+    """A step of a workflow."""
 
     execution_id: str
     step_id: str
 
 
 class Document(BaseModel):
-    """A document by its id; what it says stays where it is."""
+    """A reference to a document. The payload does not contain its content."""
 
     document_id: str
 
@@ -42,26 +42,26 @@ async def open_period(ctx: JobContext, period: Period) -> str:
 
 @forge.job(category="orchestration")
 async def run_step(ctx: JobContext, step: Step) -> str:
-    """Carry out one step of opening a case."""
+    """Run one step of opening a case."""
     return f"{step.execution_id}: {step.step_id} is done"
 
 
 @forge.job(category="documents", retry=Retry(max_attempts=3, backoff="fixed", max_backoff="200ms"))
 async def convert_document(ctx: JobContext, document: Document) -> None:
-    """Convert a document, with a converter that is away: every attempt fails."""
-    raise Retryable(f"the converter does not answer for {document.document_id}")
+    """Convert a document. The converter is unavailable, so every attempt fails."""
+    raise Retryable(f"The converter did not respond for {document.document_id}.")
 
 
 @forge.job(category="export")
 async def export_notices(ctx: JobContext) -> int:
-    """Export the notices of a firm; returns how many there are."""
+    """Export the notices of a firm. Returns their number."""
     return int(await ctx.db.fetchval(COUNT_NOTICES, ctx.tenant_id))
 
 
 @forge.job(category="maintenance")
-async def forget_notices(ctx: JobContext) -> int:
+async def delete_old_notices(ctx: JobContext) -> int:
     """Delete notices that are older than a year."""
-    return int(await ctx.db.fetchval(FORGET_NOTICES, ctx.tenant_id))
+    return int(await ctx.db.fetchval(DELETE_OLD_NOTICES, ctx.tenant_id))
 
 
-JOBS = (open_period, run_step, convert_document, export_notices, forget_notices)
+JOBS = (open_period, run_step, convert_document, export_notices, delete_old_notices)

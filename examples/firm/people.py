@@ -1,4 +1,4 @@
-"""Who works at the two firms, and what their tokens allow."""
+"""The users of the two firms and the roles of their tokens."""
 
 import secrets
 from hashlib import sha256
@@ -8,7 +8,7 @@ LAWYERS, ACCOUNTANTS = 1, 2
 
 
 class Person(NamedTuple):
-    """Somebody with a token of their own."""
+    """A user with a token."""
 
     name: str
     tenant_id: int
@@ -16,19 +16,19 @@ class Person(NamedTuple):
     token: str
 
 
-def employ(name: str, tenant_id: int, *roles: str) -> Person:
-    """Give somebody a token, made anew for each run."""
+def create_person(name: str, tenant_id: int, *roles: str) -> Person:
+    """Create a user with a new random token."""
     return Person(name, tenant_id, roles, secrets.token_urlsafe(32))
 
 
-ANN = employ("ann", LAWYERS, "user")
-MAX = employ("max", LAWYERS, "staff", "manager")
-BEA = employ("bea", ACCOUNTANTS, "user")
-TOM = employ("tom", ACCOUNTANTS, "staff", "manager")
+ANN = create_person("ann", LAWYERS, "user")
+MAX = create_person("max", LAWYERS, "staff", "manager")
+BEA = create_person("bea", ACCOUNTANTS, "user")
+TOM = create_person("tom", ACCOUNTANTS, "staff", "manager")
 
 
 def tokens() -> list[dict[str, Any]]:
-    """Return what stands as [[auth.tokens]] in forge.toml elsewhere: hashes, never the tokens."""
+    """Return the entries for [[auth.tokens]] in forge.toml: hashes, never the tokens."""
     return [
         {
             "name": person.name,

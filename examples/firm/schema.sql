@@ -1,10 +1,10 @@
--- The application's own tables. Each row says whose it is.
+-- The application's tables. Each row has a tenant_id.
 
 create table if not exists connections (
     id bigint generated always as identity primary key,
     tenant_id bigint not null,
     url text not null,
-    -- the provider's token stays here: payloads name the connection by its id
+    -- provider tokens are stored only here: payloads contain the connection's id
     token text not null
 );
 

@@ -1,7 +1,7 @@
-"""The image pipeline, all of it: `python -m examples.images`.
+"""A demonstration of the image pipeline: `python -m examples.images`.
 
-Starts PostgreSQL, AWS as moto plays it, the web server and a worker; uploads pictures, good ones
-and broken ones, and shows what became of them. In a terminal it stays up until Ctrl-C.
+Starts PostgreSQL, a local AWS mock (moto), the web server and a worker. Uploads valid and broken
+images and shows the results. In a terminal it stays up until Ctrl-C.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 async def show() -> None:
-    # Imported here: the app reads its settings, and moto has only now said where it is.
+    # Imported late: the app reads its settings on import, and only now is moto's address known.
     from examples.images.app import app
     from examples.images.samples import samples
 
@@ -43,11 +43,11 @@ async def show() -> None:
         uploads = [(sample, await _upload(http, sample)) for sample in samples()]
         for sample, upload in uploads:
             job = await _ended(http, upload["job_id"])
-            again = " (the same job as before)" if upload["deduplicated"] else ""
+            again = " (same job as before)" if upload["deduplicated"] else ""
             print(f"{sample.name}, {len(sample.body):,} bytes: {job['status']}{again}")
             for line in job["thumbnails"] or [job["error"]]:
                 print(f"    {line}")
-        print("\nWhat was measured:")
+        print("\nMetrics:")
         for address in (f"{web}/forge/metrics", metrics):
             for line in (await http.get(address)).text.splitlines():
                 if line.startswith(SHOWN):
@@ -60,19 +60,19 @@ async def show() -> None:
 
 @asynccontextmanager
 async def running() -> AsyncIterator[tuple[str, str]]:
-    """Run the web server here and a worker beside it; their addresses are the site and metrics."""
+    """Run the web server and a worker. Yields the address of the site and of the worker metrics."""
     import uvicorn
     from examples.images.app import app
     from examples.images.web import web
 
-    from forge.cli.offspring import ForgeProcess
+    from forge.cli.processes.child_process import ForgeProcess
 
     await app.migrate()
     database = await (await app.session()).database()
     port = _free_port()
     env = {"FORGE_DATABASE_URL": database.url, "FORGE_WORKER_METRICS_PORT": str(port)}
     worker = await ForgeProcess.start(WORKER, env=env)
-    # Requests wait at the open socket until the server is up.
+    # The socket is open before the server starts, so that early requests wait.
     site = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(web, log_level="warning", lifespan="off"))
     serving = asyncio.create_task(server.serve([site]))
@@ -93,7 +93,7 @@ async def _upload(http: httpx.AsyncClient, sample: Any) -> dict[str, Any]:
 
 
 async def _ended(http: httpx.AsyncClient, job_id: str) -> dict[str, Any]:
-    """Ask, as a browser would, until there is nothing more to come."""
+    """Poll the job, as a browser would, until it is final."""
     async with asyncio.timeout(60):
         while True:
             job: dict[str, Any] = (await http.get(f"/images/{job_id}")).json()
@@ -109,5 +109,5 @@ def _free_port() -> int:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("PYTHONPATH", os.getcwd())  # the worker finds the example there, too
+    os.environ.setdefault("PYTHONPATH", os.getcwd())  # so that the worker can import the example
     sys.exit(main())

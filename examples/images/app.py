@@ -1,4 +1,4 @@
-"""The jobs of the image pipeline: an upload becomes thumbnails, and caches forget the old ones."""
+"""The image pipeline: create thumbnails of an upload and invalidate cached ones."""
 
 import os
 from functools import cache
@@ -13,22 +13,22 @@ from forge.integrations.aws import client
 BUCKET = os.environ.get("IMAGES_BUCKET", "images")
 DISTRIBUTION = os.environ.get("IMAGES_DISTRIBUTION")
 
-# forge.toml, or FORGE_TRANSPORT_KIND and FORGE_TRANSPORT_SQS_QUEUE_URL, name SQS as the transport.
+# forge.toml, or FORGE_TRANSPORT_KIND and FORGE_TRANSPORT_SQS_QUEUE_URL, select SQS.
 app = Forge()
 
 
 class Upload(BaseModel):
-    """A picture that lies in S3."""
+    """An uploaded image in S3."""
 
     key: str
 
 
 @app.job(timeout="2m", max_attempts=5)
 def make_thumbnails(ctx: JobContext, upload: Upload) -> list[str]:
-    """Make the thumbnails of a picture, store them, and have CloudFront fetch them anew.
+    """Create the thumbnails of an image, store them, and invalidate them in CloudFront.
 
-    Every step may happen twice without harm: the same bytes are written under the same names, and
-    an invalidation is known by the job that asked for it.
+    Every step is idempotent: it writes the same bytes under the same keys, and the id of the job
+    identifies the invalidation.
     """
     try:
         body = _fetched(upload.key)
@@ -37,7 +37,7 @@ def make_thumbnails(ctx: JobContext, upload: Upload) -> list[str]:
     except Unusable as error:
         app.metrics.worker.image_processing_errors_total.labelled(error.kind).add()
         raise NonRetryable(str(error)) from error
-    ctx.progress(60, "shrunk")
+    ctx.progress(60, "resized")
     keys = [f"thumbnails/{upload.key.removeprefix('uploads/')}/{t.name}.webp" for t in made]
     for key, thumbnail in zip(keys, made, strict=True):
         aws("s3").put_object(Bucket=BUCKET, Key=key, Body=thumbnail.body, ContentType="image/webp")
@@ -51,13 +51,13 @@ def _fetched(key: str) -> bytes:
     try:
         body: bytes = s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
     except s3.exceptions.NoSuchKey:
-        raise Unusable("missing", f"{key} is not there any more; upload it again") from None
+        raise Unusable("missing", f"{key} no longer exists. Upload it again.") from None
     return body
 
 
 @cache
 def aws(service: str) -> Any:
-    """Return the client for a service, made when it is first needed."""
+    """Return the client for a service, created on first use."""
     return client(app, service)
 
 

@@ -1,4 +1,4 @@
-"""S3, SQS and CloudFront on this machine: moto's server, with what the pipeline needs in it."""
+"""S3, SQS and CloudFront on this machine: a moto server with the resources of the pipeline."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ REGION = "eu-west-1"
 
 @contextmanager
 def local_aws() -> Iterator[None]:
-    """Run the server, and point boto3 and Forge at it by their own variables."""
+    """Run the server, and point boto3 and Forge at it with environment variables."""
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -21,18 +21,18 @@ def local_aws() -> Iterator[None]:
     os.environ |= {
         "AWS_ENDPOINT_URL": f"http://{host}:{port}",
         "AWS_DEFAULT_REGION": REGION,
-        # moto asks for some, and takes any.
+        # moto requires credentials but accepts any.
         "AWS_ACCESS_KEY_ID": "local",
         "AWS_SECRET_ACCESS_KEY": "local",
     }
     try:
-        os.environ |= _made()
+        os.environ |= _create_resources()
         yield
     finally:
         server.stop()
 
 
-def _made() -> dict[str, str]:
+def _create_resources() -> dict[str, str]:
     import boto3
 
     s3, sqs = boto3.client("s3"), boto3.client("sqs")
@@ -46,7 +46,7 @@ def _made() -> dict[str, str]:
         "IMAGES_DISTRIBUTION": distribution["Distribution"]["Id"],
         "FORGE_TRANSPORT_KIND": "sqs",
         "FORGE_TRANSPORT_SQS_QUEUE_URL": queue,
-        "FORGE_TRANSPORT_SQS_WAIT": "1s",  # so that a worker that is told to stop does so soon
+        "FORGE_TRANSPORT_SQS_WAIT": "1s",  # so that a worker stops quickly
     }
 
 

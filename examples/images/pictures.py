@@ -1,4 +1,4 @@
-"""Pictures: from bytes that somebody sent to thumbnails, or to a reason why there are none."""
+"""Create thumbnails from uploaded bytes, or raise the reason why that is impossible."""
 
 from io import BytesIO
 from typing import NamedTuple
@@ -6,13 +6,13 @@ from typing import NamedTuple
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 SIZES = {"small": 128, "large": 512}
-# A small file may claim to be a wall of pixels: decoding it would take all memory there is.
-MOST_PIXELS = 40_000_000
+# Decompression bombs: a small file can declare huge dimensions and exhaust memory.
+MAX_PIXELS = 40_000_000
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
 
 
 class Unusable(Exception):
-    """What was sent makes no thumbnail, now or later; `kind` is the label of the metric."""
+    """The upload can never become a thumbnail; `kind` is the label of the metric."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -20,7 +20,7 @@ class Unusable(Exception):
 
 
 class Thumbnail(NamedTuple):
-    """A picture in one of the sizes, as WebP."""
+    """A resized image, as WebP."""
 
     name: str
     width: int
@@ -29,9 +29,9 @@ class Thumbnail(NamedTuple):
 
 
 def thumbnails(body: bytes) -> list[Thumbnail]:
-    """Make a thumbnail of each size."""
+    """Create a thumbnail of each size."""
     picture = _decoded(body)
-    return [_shrunk(picture, name, edge) for name, edge in SIZES.items()]
+    return [_resized(picture, name, edge) for name, edge in SIZES.items()]
 
 
 def _decoded(body: bytes) -> Image.Image:
@@ -39,26 +39,26 @@ def _decoded(body: bytes) -> Image.Image:
         picture = Image.open(BytesIO(body), formats=FORMATS)
     except UnidentifiedImageError:
         known = ", ".join(FORMATS)
-        raise Unusable("not_an_image", f"this is no picture; send one of {known}") from None
+        raise Unusable("not_an_image", f"This is not an image. Send one of {known}.") from None
     except Image.DecompressionBombError:
-        raise _too_large("a decompression bomb") from None
+        raise _too_large("decompression bomb") from None
     except (OSError, SyntaxError, ValueError) as error:
-        raise Unusable("broken", f"the picture cannot be read ({error}); send it again") from None
+        raise Unusable("broken", f"The image cannot be read ({error}). Send it again.") from None
     width, height = picture.size
-    if width * height > MOST_PIXELS:
-        raise _too_large(f"it is {width} × {height} pixels")
+    if width * height > MAX_PIXELS:
+        raise _too_large(f"{width} × {height} pixels")
     try:
         picture.load()
     except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise Unusable("truncated", f"the picture ends early ({error}); send it again") from None
+        raise Unusable("truncated", f"The image is truncated ({error}). Send it again.") from None
     return ImageOps.exif_transpose(picture)
 
 
 def _too_large(why: str) -> Unusable:
-    return Unusable("too_large", f"the picture is too large ({why}); send a smaller one")
+    return Unusable("too_large", f"The image is too large ({why}). Send a smaller one.")
 
 
-def _shrunk(picture: Image.Image, name: str, edge: int) -> Thumbnail:
+def _resized(picture: Image.Image, name: str, edge: int) -> Thumbnail:
     small = picture.convert("RGBA" if "A" in picture.getbands() else "RGB")
     small.thumbnail((edge, edge))
     written = BytesIO()

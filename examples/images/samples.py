@@ -1,4 +1,4 @@
-"""Pictures to upload: good ones, and one for each way in which they arrive broken."""
+"""Sample uploads: valid images, and one for each kind of broken upload."""
 
 import random
 import struct
@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 
 
 class Sample(NamedTuple):
-    """What is uploaded, and under which type."""
+    """An upload and its content type."""
 
     name: str
     mime_type: str
@@ -19,7 +19,7 @@ class Sample(NamedTuple):
 
 
 def samples() -> list[Sample]:
-    """Return pictures that nobody has uploaded before: those again would be the same jobs."""
+    """Return new, random images: an image uploaded before would return its existing job."""
     photo = _picture((1600, 1200), "JPEG")
     letter = f"Dear Sir or Madam, this is not a picture (our reference {uuid4()}).".encode()
     return [
@@ -42,14 +42,14 @@ def _picture(size: tuple[int, int], kind: str, *, upright: bool = False) -> byte
         draw.ellipse((edge, edge // 2, edge + 200, edge // 2 + 200), fill=colour)
     exif = Image.Exif()
     if upright:
-        exif[0x0112] = 6  # the camera was turned by a quarter
+        exif[0x0112] = 6  # the camera was rotated by 90 degrees
     written = BytesIO()
     picture.save(written, kind, exif=exif)
     return written.getvalue()
 
 
 def _bomb() -> bytes:
-    """Return a PNG of a few bytes that says it is 60,000 pixels wide and high."""
+    """Return a PNG of a few bytes that declares 60,000 × 60,000 pixels."""
     header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
     parts = [(b"IHDR", header), (b"IDAT", zlib.compress(random.randbytes(100))), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(

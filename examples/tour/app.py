@@ -1,4 +1,4 @@
-"""The jobs of the tour: four functions and how each wants to be run."""
+"""The jobs of the tour: four functions and their options."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ app = Forge()
 
 
 class Cake(BaseModel):
-    """An input is checked when it is dispatched, and again when it is read."""
+    """The input of bake_cake. Forge validates it at dispatch, and again when a worker reads it."""
 
     flavour: str
     layers: int
@@ -19,7 +19,7 @@ class Cake(BaseModel):
 
 @app.job(timeout="1m")
 async def bake_cake(ctx: JobContext, cake: Cake) -> str:
-    """Take a while, and say how far it is."""
+    """Run for a few seconds and report progress."""
     steps = ["weigh the flour", *(f"bake layer {n + 1}" for n in range(cake.layers)), "add icing"]
     for done, step in enumerate(steps):
         ctx.progress(100 * done / len(steps), step)
@@ -29,7 +29,7 @@ async def bake_cake(ctx: JobContext, cake: Cake) -> str:
 
 @app.job(retry=Retry(max_attempts=5, backoff="exponential", max_backoff="10s"))
 async def call_flaky_service(ctx: JobContext) -> str:
-    """Fail twice: after the first attempt it waits about 1 s, after the second about 2 s."""
+    """Fail twice. Forge waits about 1 s after the first attempt and about 2 s after the second."""
     if ctx.attempt < 3:
         raise ConnectionRefusedError("the service is not up yet")
     return f"answered at attempt {ctx.attempt}"
@@ -37,11 +37,11 @@ async def call_flaky_service(ctx: JobContext) -> str:
 
 @app.job
 async def send_reminder(ctx: JobContext, input: dict[str, str]) -> str:
-    """Wait in the queue until its time has come."""
+    """Wait in the queue until it is due."""
     return f"{input['text']} at {datetime.now(UTC):%H:%M:%S} UTC"
 
 
 @app.job
 async def count_letters(ctx: JobContext, input: dict[str, str]) -> int:
-    """Be one of very many."""
+    """Do very little: the tour dispatches ten thousand of these."""
     return len(input["word"])

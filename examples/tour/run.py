@@ -1,6 +1,6 @@
-"""The tour: starts PostgreSQL and a worker, and shows jobs being dispatched, run and finished.
+"""The tour: starts PostgreSQL and a worker, dispatches jobs, and shows how they run.
 
-`make run` runs it. In a terminal it stays up until Ctrl-C; elsewhere it ends when it is done.
+`make run` runs it. In a terminal it stays up until Ctrl-C; otherwise it ends when it is done.
 """
 
 import asyncio
@@ -18,23 +18,23 @@ WORKER = ["worker", "examples.tour.app:app", "--max-concurrent", "100", "--log-l
 
 
 def main() -> int:
-    # From the first moment on: Ctrl-C while Python still imports is no reason for a trace.
+    # Set before the slow imports: Ctrl-C during them must not print a traceback.
     for number in STOP:
         signal.signal(number, lambda number, frame: sys.exit(0))
     os.environ.setdefault("FORGE_WORKER_BATCH_SIZE", "100")
-    os.chdir(CHECKOUT)  # the data lies in its .forge, and its `forge` commands find it there
+    os.chdir(CHECKOUT)  # the data is in its .forge, where `forge` commands find it
     from forge import ForgeError
 
     try:
         asyncio.run(until_stopped(tour()))
     except ForgeError as error:
-        print(f"the tour cannot go on: {error}", file=sys.stderr)
+        print(f"The tour failed: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
-    """Let a signal end the work in good order: what it has opened is closed."""
+    """Run until done or until a signal cancels the work, so that it closes its resources."""
     task = asyncio.ensure_future(work)
     for number in STOP:
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
@@ -55,9 +55,9 @@ async def tour() -> None:
         database = await (await app.session()).database()
         await app.migrate()
         async with worker_process() as ended:
-            await unless(ended, show_all(database, screen))
+            await while_running(ended, show_all(database, screen))
             if screen.is_terminal:
-                screen.say_how_to_look_around(database.url if app.is_embedded else None)
+                screen.print_hints(database.url if app.is_embedded else None)
                 await ended
     finally:
         await app.close()
@@ -65,8 +65,8 @@ async def tour() -> None:
 
 @asynccontextmanager
 async def worker_process() -> AsyncIterator["asyncio.Future[int]"]:
-    """Run what `forge worker examples.tour.app:app` runs, and stop it in the end."""
-    from forge.cli.offspring import ForgeProcess
+    """Run `forge worker examples.tour.app:app` and stop it at the end of the block."""
+    from forge.cli.processes.child_process import ForgeProcess
 
     worker = await ForgeProcess.start(WORKER)
     ended = asyncio.ensure_future(worker.ended())
@@ -77,15 +77,15 @@ async def worker_process() -> AsyncIterator["asyncio.Future[int]"]:
         await ended
 
 
-async def unless(ended: "asyncio.Future[int]", work: Coroutine[Any, Any, None]) -> None:
-    """Do the work, but do not wait for ever when the worker is gone."""
+async def while_running(ended: "asyncio.Future[int]", work: Coroutine[Any, Any, None]) -> None:
+    """Do the work, but raise an error if the worker ends first."""
     from forge import ForgeError
 
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait({task, ended}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise ForgeError(f"the worker ended with exit code {ended.result()}; see above why")
+            raise ForgeError(f"The worker exited with code {ended.result()}. See its output above.")
         await task
     finally:
         task.cancel()

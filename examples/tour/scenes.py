@@ -1,4 +1,4 @@
-"""The scenes of the tour: three jobs side by side, then ten thousand at once."""
+"""The scenes of the tour: three concurrent jobs, then ten thousand at once."""
 
 import asyncio
 import time
@@ -10,12 +10,12 @@ from app import Cake, app, bake_cake, call_flaky_service, count_letters, send_re
 from screen import Line, Screen
 
 from forge import JobRecord, Status
-from forge.store.database import Database
+from forge.store.connection.database import Database
 
 MANY = 10_000
 
-# The queue is a table like any other. Every job of this run carries the same correlation id.
-HOW_MANY_ARE_DONE = """
+# The queue is an ordinary table. Every job of this run has the same correlation id.
+COUNT_COMPLETED = """
     select count(*) from forge_jobs
     where id > $1 and correlation_id = $2 and job_type = 'count_letters' and status = 'completed'
 """
@@ -30,9 +30,9 @@ SUMMARY = """
 
 
 async def show_all(database: Database, screen: Screen) -> None:
-    """Run every scene and sum up what the database says came of it."""
+    """Run every scene and print a summary of the rows in the database."""
     run = uuid4()
-    screen.say(f"A worker runs as a process of its own. This run is {run}.\n")
+    screen.say(f"A worker runs in a separate process. This run is {run}.\n")
     with screen.lines() as lines:
         first, *_ = await asyncio.gather(
             show_progress(lines.add("bake_cake"), run),
@@ -41,13 +41,13 @@ async def show_all(database: Database, screen: Screen) -> None:
         )
         await show_many(lines.add("count_letters"), run, first, database)
     async with database.acquire() as conn:
-        rows = await conn.fetch(SUMMARY, first_of_the_moment(first), run)
-    screen.say("\nFrom dispatch to the last end, as the rows in forge_jobs tell:\n")
+        rows = await conn.fetch(SUMMARY, lowest_id_at(first), run)
+    screen.say("\nFrom the first dispatch to the last completion, according to forge_jobs:\n")
     screen.table(["job type", "status", "jobs", "attempts", "seconds", "jobs/s"], map(cells, rows))
 
 
 async def show_progress(line: Line, run: UUID) -> UUID:
-    """Dispatch a job and follow what it says of itself."""
+    """Dispatch a job and follow its progress."""
     handle = await bake_cake.dispatch(Cake(flavour="cherry", layers=3), correlation_id=run)
     async for job in handle.updates():
         if not job.is_final:
@@ -57,7 +57,7 @@ async def show_progress(line: Line, run: UUID) -> UUID:
 
 
 async def show_retries(line: Line, run: UUID) -> None:
-    """Watch a job fail, wait longer each time, and succeed."""
+    """Follow a job that fails, waits longer each time, and succeeds."""
     handle = await call_flaky_service.dispatch(correlation_id=run)
     async for job in handle.updates():
         if job.status is Status.RETRY:
@@ -68,7 +68,7 @@ async def show_retries(line: Line, run: UUID) -> None:
 
 
 async def show_schedule(line: Line, run: UUID) -> None:
-    """Count down to a job that is not due yet."""
+    """Count down until a delayed job is due."""
     handle = await send_reminder.dispatch({"text": "tea"}, delay="2s", correlation_id=run)
     job = await handle.get()
     while (left := seconds_until(job.scheduled_at)) > 0:
@@ -79,20 +79,20 @@ async def show_schedule(line: Line, run: UUID) -> None:
 
 
 async def show_many(line: Line, run: UUID, first: UUID, database: Database) -> None:
-    """Dispatch ten thousand jobs in one transaction, and count how many are done."""
+    """Dispatch ten thousand jobs in one transaction, and count the completed ones."""
     words = ({"word": "o" * (number % 50)} for number in range(MANY))
-    began = time.monotonic()
+    started = time.monotonic()
     await app.dispatch_many(count_letters, words, correlation_id=run)
     dispatched = time.monotonic()
     done = 0
     while done < MANY:
         await asyncio.sleep(0.1)
         async with database.acquire() as conn:
-            done = await conn.fetchval(HOW_MANY_ARE_DONE, first, run)
+            done = await conn.fetchval(COUNT_COMPLETED, first, run)
         per_second = done / (time.monotonic() - dispatched)
         message = f"{done:,} of {MANY:,} done, {per_second:,.0f} a second"
         line.show(100 * done / MANY, "completed" if done == MANY else "running", message)
-    line.show(100, "completed", f"{message}; dispatched in {dispatched - began:.2f} s")
+    line.show(100, "completed", f"{message}; dispatched in {dispatched - started:.2f} s")
 
 
 def show_end(line: Line, job: JobRecord) -> None:
@@ -115,6 +115,6 @@ def seconds_until(moment: datetime) -> float:
     return (moment - datetime.now(UTC)).total_seconds()
 
 
-def first_of_the_moment(job_id: UUID) -> UUID:
-    """Ids begin with the time they were made: return the first of this one's moment."""
+def lowest_id_at(job_id: UUID) -> UUID:
+    """Return the lowest id with the same timestamp: ids begin with their creation time."""
     return UUID(int=job_id.int >> 80 << 80)

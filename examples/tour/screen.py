@@ -1,4 +1,4 @@
-"""What the tour looks like: live bars and a table in a terminal, plain lines elsewhere."""
+"""Output of the tour: progress bars and a table in a terminal, plain lines otherwise."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,11 +25,11 @@ The worker stays up until Ctrl-C. Look around from another terminal, in this fol
 
 
 class Screen:
-    """Where the tour is shown."""
+    """Prints the tour to standard output."""
 
     def __init__(self) -> None:
         self.is_terminal = sys.stdout.isatty()
-        # A line that is not read on a screen is not folded.
+        # Outside a terminal, use a fixed width so that lines are not wrapped.
         width = None if self.is_terminal else 120
         self._console = Console(width=width, force_terminal=self.is_terminal, highlight=False)
 
@@ -38,7 +38,7 @@ class Screen:
 
     @contextmanager
     def lines(self) -> Iterator["Lines"]:
-        """Show lines that change until this is over."""
+        """Show a progress line for each job until the end of the block."""
         bars = Progress(
             TextColumn("[bold]{task.description:<18}"),
             BarColumn(bar_width=24, finished_style="green"),
@@ -52,13 +52,13 @@ class Screen:
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for place, column in enumerate(columns):
-            table.add_column(column, justify="left" if place < 2 else "right", no_wrap=True)
+        for index, column in enumerate(columns):
+            table.add_column(column, justify="left" if index < 2 else "right", no_wrap=True)
         for row in rows:
             table.add_row(*map(str, row))
         self._console.print(table)
 
-    def say_how_to_look_around(self, url: str | None) -> None:
+    def print_hints(self, url: str | None) -> None:
         forge = Path(sys.executable).with_name("forge")
         if forge.is_relative_to(Path.cwd()):
             forge = forge.relative_to(Path.cwd())
@@ -67,7 +67,7 @@ class Screen:
 
 
 class Lines:
-    """One line per job that is followed."""
+    """The progress lines, one per followed job."""
 
     def __init__(self, screen: Screen, bars: Progress) -> None:
         self._screen = screen
@@ -79,17 +79,17 @@ class Lines:
 
 
 class Line:
-    """How one job, or many together, are getting on."""
+    """The progress of one job or of a group of jobs."""
 
     def __init__(self, screen: Screen, bars: Progress, task: Any, name: str) -> None:
         self._screen = screen
         self._bars = bars
         self._task = task
         self._name = name
-        self._said = ("", "")
+        self._printed = ("", "")
 
     def show(self, percent: float, status: str, message: str) -> None:
         self._bars.update(self._task, completed=percent, status=status, message=message)
-        if not self._screen.is_terminal and (status, message) != self._said:
-            self._said = (status, message)
+        if not self._screen.is_terminal and (status, message) != self._printed:
+            self._printed = (status, message)
             print(f"{self._name:<18} {percent:3.0f}%  {status:<9}  {message}".rstrip(), flush=True)

@@ -1,4 +1,4 @@
-"""Jobs that use Django's and SQLAlchemy's own connections, as an app for `forge worker`."""
+"""An app for `forge worker` whose jobs use Django's and SQLAlchemy's own connections."""
 
 import os
 from typing import Any

@@ -1,6 +1,6 @@
 """The jobs of the bench, as an app for `forge worker`; each records its attempts.
 
-Their sleeps stand for work: faults have to find them running.
+Their sleeps simulate work, so that faults hit running handlers.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ STOPPED = (asyncio.CancelledError, forge.Cancelled, forge.StaleAttempt, forge.Ti
 
 @contextmanager
 def recorded(ctx: JobContext, input: dict[str, Any]) -> Iterator[None]:
-    """Write the start and the end of an attempt into the history."""
+    """Record the start and the end of an attempt in the history."""
     history = History(os.environ[VARIABLE])
-    which: dict[str, Any] = {"mark": input.get("mark", ""), "job": ctx.job_id, "lease": ctx.lease}
-    history.record(Kind.STARTED, **which)
+    attempt: dict[str, Any] = {"mark": input.get("mark", ""), "job": ctx.job_id, "lease": ctx.lease}
+    history.record(Kind.STARTED, **attempt)
     ended: dict[str, Any] = {"how": "returned"}
     try:
         yield
@@ -37,16 +37,16 @@ def recorded(ctx: JobContext, input: dict[str, Any]) -> Iterator[None]:
         ended = {"how": how, "error": type(error).__name__}
         raise
     finally:
-        history.record(Kind.ENDED, **which, **ended)
+        history.record(Kind.ENDED, **attempt, **ended)
 
 
 def is_open(input: dict[str, Any], lease: int) -> bool:
-    """Whether the gate of this attempt, or of all, is open: a file that the bench makes."""
+    """Return whether the gate file of this attempt, or of all attempts, exists."""
     gate = input.get("gate")
     return gate is None or Path(gate).exists() or Path(f"{gate}.{lease}").exists()
 
 
-async def passed(ctx: JobContext, input: dict[str, Any]) -> None:
+async def wait_for_gate(ctx: JobContext, input: dict[str, Any]) -> None:
     deadline = time.monotonic() + LONGEST
     while not is_open(input, ctx.lease) and time.monotonic() < deadline:  # noqa: ASYNC110
         await asyncio.sleep(0.02)
@@ -54,14 +54,14 @@ async def passed(ctx: JobContext, input: dict[str, Any]) -> None:
 
 @app.job
 async def empty(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Does nothing and records nothing, for drains that measure the engine."""
+    """Do nothing and record nothing, for drains that measure the engine."""
 
 
 @app.job(max_attempts=20)
 async def work(ctx: JobContext, input: dict[str, Any]) -> None:
     with recorded(ctx, input):
         await asyncio.sleep(input.get("seconds", 0))
-        await passed(ctx, input)
+        await wait_for_gate(ctx, input)
 
 
 @app.job(max_attempts=20)
@@ -82,10 +82,10 @@ def work_in_process(ctx: JobContext, input: dict[str, Any]) -> None:
 
 @app.job(max_attempts=1)
 async def once(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Work that may be tried once: a fault that is not its own must not use up the attempt."""
+    """Run with one attempt: an external fault must not use it."""
     with recorded(ctx, input):
         await asyncio.sleep(input.get("seconds", 0))
-        await passed(ctx, input)
+        await wait_for_gate(ctx, input)
 
 
 @app.job(max_attempts=3)
@@ -103,7 +103,7 @@ async def failing(ctx: JobContext, input: dict[str, Any]) -> None:
 
 @app.job
 async def reporting(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Says how far it is, and asks whether the job is still its own."""
+    """Report progress and check that the attempt still owns the job."""
     with recorded(ctx, input):
         while not is_open(input, ctx.lease):
             ctx.progress(50, "waiting for the gate")
@@ -113,14 +113,14 @@ async def reporting(ctx: JobContext, input: dict[str, Any]) -> None:
 
 @app.job
 async def blocking(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Blocks the event loop, as a call that forgot to be asynchronous."""
+    """Block the event loop with a synchronous call."""
     with recorded(ctx, input):
         time.sleep(input["seconds"])  # noqa: ASYNC251
 
 
 @app.job
 def holding_the_gil(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Sleeps in C without releasing the interpreter lock."""
+    """Sleep in C without releasing the interpreter lock."""
     with recorded(ctx, input):
         ctypes.PyDLL(None).usleep(int(input["seconds"] * 1_000_000))
 
@@ -147,10 +147,10 @@ def hanging_in_process(ctx: JobContext, input: dict[str, Any]) -> None:
 
 @app.job
 async def poison(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Kills the process in which it runs."""
+    """Kill the process in which it runs."""
     with recorded(ctx, input):
-        await passed(ctx, input)
-        # Its death is its own: no signal of the bench would be in the history.
+        await wait_for_gate(ctx, input)
+        # The bench sends no signal here, so the job records its own death.
         History(os.environ[VARIABLE]).record(Kind.KILLED, pid=os.getpid())
         match input["how"]:
             case "exit":
@@ -163,9 +163,9 @@ async def poison(ctx: JobContext, input: dict[str, Any]) -> None:
 
 @app.job
 async def dying_at_the_end(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Its first attempt kills its process after the work is done and before it is completed."""
+    """On the first attempt, kill the process after the work and before the completion."""
     with recorded(ctx, input):
-        await passed(ctx, input)
+        await wait_for_gate(ctx, input)
     if ctx.lease == 1:
         History(os.environ[VARIABLE]).record(Kind.KILLED, pid=os.getpid())
         os.kill(os.getpid(), signal.SIGKILL)
@@ -173,7 +173,7 @@ async def dying_at_the_end(ctx: JobContext, input: dict[str, Any]) -> None:
 
 @app.job(max_attempts=20)
 async def effect(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Writes a row in the transaction that completes the job."""
+    """Write a row in the transaction that completes the job."""
     with suppress(forge.StaleAttempt):
         async with ctx.complete_in_transaction() as connection:
             with recorded(ctx, input):
@@ -183,14 +183,14 @@ async def effect(ctx: JobContext, input: dict[str, Any]) -> None:
                     ctx.lease,
                 )
                 await asyncio.sleep(input.get("seconds", 0))
-                await passed(ctx, input)
+                await wait_for_gate(ctx, input)
 
 
 @app.job(max_attempts=1)
 async def querying(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Uses the handlers' connections; may be tried once."""
+    """Use the handlers' connections, with one attempt."""
     with recorded(ctx, input):
-        await passed(ctx, input)
+        await wait_for_gate(ctx, input)
         async with ctx.db.acquire() as connection:
             await connection.execute("select pg_sleep($1)", input.get("seconds", 0.0))
             await connection.execute(
@@ -202,16 +202,16 @@ async def querying(ctx: JobContext, input: dict[str, Any]) -> None:
 
 @app.job
 async def holding_connections(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Takes a connection of the handlers' pool and keeps it."""
+    """Take a connection of the handlers' pool and keep it."""
     with recorded(ctx, input):
         async with ctx.db.acquire() as connection:
             await connection.execute("select 1")
-            await passed(ctx, input)
+            await wait_for_gate(ctx, input)
 
 
 @app.job(timeout="2s", max_attempts=1)
 async def in_transaction(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Its time is over in the middle of a transaction."""
+    """Exceed the timeout in the middle of a transaction."""
     with recorded(ctx, input):
         async with ctx.db.acquire() as connection, connection.transaction():
             await connection.execute(
@@ -226,7 +226,7 @@ async def in_transaction(ctx: JobContext, input: dict[str, Any]) -> None:
 
 @app.schedule("ticking")
 async def ticking(ctx: ScheduleContext, payload: dict[str, Any]) -> None:
-    """Record the tick for which it runs."""
+    """Record the tick of this run."""
     History(os.environ[VARIABLE]).record(
         Kind.TICK, tick=str(ctx.schedule.next_run_at), key=ctx.schedule.key
     )
@@ -234,7 +234,7 @@ async def ticking(ctx: ScheduleContext, payload: dict[str, Any]) -> None:
 
 @app.job(isolation="process", timeout="8s", max_attempts=1)
 def forking(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Starts a grandchild that would outlive it, then waits, exits or ends as its input says."""
+    """Fork a grandchild that would outlive it, then exit or wait, depending on the input."""
     with recorded(ctx, input):
         child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(LONGEST,))
         child.start()

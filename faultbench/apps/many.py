@@ -1,4 +1,4 @@
-"""An app with as many job types as FAULTBENCH_TYPES says."""
+"""An app with FAULTBENCH_TYPES job types."""
 
 import asyncio
 import os

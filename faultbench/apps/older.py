@@ -1,4 +1,4 @@
-"""An older build of the bench's app: it knows one job type and none of the others."""
+"""An older build of the bench's app that has only one job type."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The scenarios, in modules by topic; importing a module registers its rows."""
+"""The scenarios, in modules by topic. Importing a module registers its rows."""
 
 from importlib import import_module
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Servers that run out of connections or disk, and pools that run dry."""
+"""Servers that run out of connections or disk space, and exhausted connection pools."""
 
 import asyncio
 import os
@@ -12,16 +12,16 @@ from faultbench.outcome import RECOVERY, CannotRun
 from faultbench.postgres import Postgres
 from faultbench.process import until
 from faultbench.registry import fault
-from faultbench.rows.database import check_effects, no_attempt_was_used_up
+from faultbench.rows.database import check_effects, require_no_attempt_used
 from faultbench.stage import Stage
 
 
-@fault(22, "max_connections is reached", "heartbeats survive, claims back off; all completes")
+@fault(22, "max_connections is reached", "heartbeats continue, claims back off; all jobs complete")
 async def full_server(stage: Stage) -> None:
     await _exhausted(stage, terminate=False)
 
 
-@fault(56, "connections are exhausted and links break", "no living worker is judged dead")
+@fault(56, "connections are exhausted and existing ones break", "no live worker is declared dead")
 async def full_server_with_losses(stage: Stage) -> None:
     await _exhausted(stage, terminate=True)
 
@@ -44,12 +44,12 @@ async def _exhausted(stage: Stage, *, terminate: bool) -> None:
     while time.monotonic() < end:
         await _fill(url, fillers)
         if terminate and int(time.monotonic()) % 3 == 0:
-            # A link that breaks finds its slot taken by another application.
+            # Another application takes the slot of a connection that breaks.
             await client.value(
                 "select count(pg_terminate_backend(pid)) from pg_stat_activity "
                 "where usename = 'app' and application_name not like 'filler%' "
                 "and pid % 3 = $1",
-                stage.dice.randrange(3),
+                stage.rng.randrange(3),
             )
         await asyncio.sleep(0.1)
     for filler in fillers:
@@ -62,9 +62,9 @@ async def _exhausted(stage: Stage, *, terminate: bool) -> None:
 
     found = await stage.judge(client)
     stage.require(
-        not set(held) & set(found.duplicated), f"living workers were judged dead: {found}"
+        not set(held) & set(found.duplicated), f"live workers were declared dead: {found}"
     )
-    stage.require(all(worker.is_alive for worker in workers), "a worker ended")
+    stage.require(all(worker.is_alive for worker in workers), "a worker exited")
     stage.note(f"{len(fillers)} foreign connections, {len(short) + len(held)} jobs")
 
 
@@ -81,7 +81,7 @@ async def _fill(url: str, fillers: list[asyncpg.Connection]) -> None:
 
 
 @fault(23, "handlers hold every connection of their pool", "heartbeats and claims are unaffected")
-async def eaten_pool(stage: Stage) -> None:
+async def exhausted_pool(stage: Stage) -> None:
     client = await stage.client()
     worker = await stage.worker(client, max_concurrent=30)
     other = await stage.worker(client, app="faultbench.apps.older:app")
@@ -90,23 +90,23 @@ async def eaten_pool(stage: Stage) -> None:
     await asyncio.sleep(9)
     for _ in range(10):
         mark = await client.dispatch("work")
-        asked = time.monotonic()
+        dispatched = time.monotonic()
         (event,) = await stage.until_started(mark, timeout=30)
-        stage.recovered(max(0.0, event.monotonic - asked), within=3)
+        stage.recovered(max(0.0, event.monotonic - dispatched), within=3)
     gate.open()
     found = await stage.judge(client)
     stage.require(not found.duplicated, f"ran twice: {found.duplicated}")
-    stage.require(worker.is_alive and other.is_alive and greedy, "a worker ended")
+    stage.require(worker.is_alive and other.is_alive and greedy, "a worker exited")
 
 
-@fault(43, "the disk is full", "dispatch fails, nothing is acknowledged falsely; it recovers")
+@fault(43, "the disk is full", "dispatch fails, no false acknowledgement; it recovers")
 async def full_disk(stage: Stage) -> None:
     server = await _small_server(stage)
     client = stage.client_of(server.url())
     workers = [await stage.worker(client) for _ in range(2)]
     await client.dispatch_many(50, "work", seconds=0.1)
     ballast = server.folder / "ballast"
-    refused = 0
+    rejected = 0
     for _ in range(2):
         _fill_disk(ballast)
         end = time.monotonic() + 10
@@ -114,30 +114,30 @@ async def full_disk(stage: Stage) -> None:
             try:
                 await client.dispatch("work", seconds=0.05, padding="x" * 20_000)
             except LOST:
-                refused += 1
+                rejected += 1
                 await asyncio.sleep(0.2)
         ballast.unlink()
         freed = time.monotonic()
-        await until(server.answers, 60, "the server answers")
-        mark = await client.insist("work", until_time=time.monotonic() + 60)
+        await until(server.is_ready, 60, "the server is ready")
+        mark = await client.dispatch_until_acknowledged("work", until_time=time.monotonic() + 60)
         stage.require(mark, "dispatch does not work after the disk was freed")
         (event,) = await stage.until_started(str(mark), timeout=60)
         stage.recovered(max(0.0, event.monotonic - freed), within=30)
-    stage.require(refused, "the disk never was full")
-    stage.note(f"{refused} dispatches were refused")
+    stage.require(rejected, "the disk was never full")
+    stage.note(f"{rejected} dispatches were rejected")
     await stage.judge(client, timeout=60)
-    stage.require(all(worker.is_alive for worker in workers), "a worker ended")
+    stage.require(all(worker.is_alive for worker in workers), "a worker exited")
 
 
 async def _small_server(stage: Stage) -> Postgres:
-    """A server on a small file system of its own."""
+    """Start a server on a small file system."""
     if os.geteuid() != 0:
         raise CannotRun("mounting a tmpfs needs root")
     folder = stage.folder / "postgres-0"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", str(folder)]
     if await asyncio.to_thread(subprocess.call, mount):
-        raise CannotRun("a tmpfs cannot be mounted here")
+        raise CannotRun("cannot mount a tmpfs on this machine")
     stage.at_close(lambda: subprocess.call(["umount", "-l", str(folder)]))
     return await stage.server(
         max_wal_size="'48MB'", min_wal_size="'32MB'", wal_keep_size="0", shared_buffers="'16MB'"
@@ -156,7 +156,7 @@ def _fill_disk(ballast: os.PathLike[str]) -> None:
 @fault(
     54,
     "read-only, disk full and serialization failures",
-    "no attempt is used up, no result dropped, no false dead letter",
+    "no attempt is used, no result dropped, no false dead letter",
 )
 async def platform_faults(stage: Stage) -> None:
     server = await _small_server(stage)
@@ -165,22 +165,22 @@ async def platform_faults(stage: Stage) -> None:
     workers = [await stage.worker(client) for _ in range(2)]
     dispatcher = stage.client_of(server.url())
     kinds = ("once", "querying", "effect", "work")
-    loading = asyncio.create_task(dispatcher.load(45, rate=15, dice=stage.dice, kinds=kinds))
+    loading = asyncio.create_task(dispatcher.load(45, rate=15, rng=stage.rng, kinds=kinds))
     ballast = server.folder / "ballast"
     for _ in range(2):
-        await asyncio.sleep(stage.dice.uniform(3, 5))
+        await asyncio.sleep(stage.rng.uniform(3, 5))
         server.configure(default_transaction_read_only="on")
         server.reload()
-        await asyncio.sleep(stage.dice.uniform(3, 6))
+        await asyncio.sleep(stage.rng.uniform(3, 6))
         server.configure(default_transaction_read_only="off")
         server.reload()
-        await asyncio.sleep(stage.dice.uniform(3, 5))
+        await asyncio.sleep(stage.rng.uniform(3, 5))
         _fill_disk(ballast)
-        await asyncio.sleep(stage.dice.uniform(4, 6))
+        await asyncio.sleep(stage.rng.uniform(4, 6))
         ballast.unlink()
-    await until(server.answers, 60, "the server answers")
+    await until(server.is_ready, 60, "the server is ready")
     await loading
     await stage.judge(client, timeout=90)
-    await no_attempt_was_used_up(stage, client)
+    await require_no_attempt_used(stage, client)
     await check_effects(stage, client)
-    stage.require(all(worker.is_alive for worker in workers), "a worker ended")
+    stage.require(all(worker.is_alive for worker in workers), "a worker exited")

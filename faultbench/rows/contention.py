@@ -1,4 +1,4 @@
-"""Locks, deadlocks, timeouts and snapshots that are held."""
+"""Locks, deadlocks, timeouts and held snapshots."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from faultbench.stage import Stage
 from forge import Config, Forge, UnknownJob
 
 
-@fault(25, "the job table is locked (ALTER, LOCK TABLE)", "workers wait and go on; none crashes")
+@fault(25, "the job table is locked (ALTER, LOCK TABLE)", "workers wait and continue; none crashes")
 async def locked_table(stage: Stage) -> None:
     client = await stage.client()
     workers = [await stage.worker(client) for _ in range(2)]
@@ -38,7 +38,7 @@ async def locked_table(stage: Stage) -> None:
     gate.open()
     found = await stage.judge(client)
     stage.require(not found.duplicated, f"ran twice: {found.duplicated}")
-    stage.require(all(worker.is_alive for worker in workers), "a worker ended")
+    stage.require(all(worker.is_alive for worker in workers), "a worker exited")
 
 
 @fault(27, "statement timeouts of 50 ms under locks", "statements are retried; no state is lost")
@@ -49,29 +49,29 @@ async def statement_timeouts(stage: Stage) -> None:
     workers = [await stage.worker(client) for _ in range(2)]
     patient = stage.client_of(client.url)
     locker = await client.connect(statement_timeout="0")
-    loading = asyncio.create_task(_insisting(stage, patient, 200))
+    loading = asyncio.create_task(_dispatch_repeatedly(stage, patient, 200))
     while not loading.done():
         async with locker.transaction():
             await locker.execute("lock table forge_jobs in share row exclusive mode")
-            await asyncio.sleep(stage.dice.uniform(0.05, 0.3))
-        await asyncio.sleep(stage.dice.uniform(0.1, 0.5))
+            await asyncio.sleep(stage.rng.uniform(0.05, 0.3))
+        await asyncio.sleep(stage.rng.uniform(0.1, 0.5))
     await loading
     await locker.close()
     await stage.judge(client, timeout=60)
-    stage.require(all(worker.is_alive for worker in workers), "a worker ended")
+    stage.require(all(worker.is_alive for worker in workers), "a worker exited")
 
 
-async def _insisting(stage: Stage, client: Client, count: int) -> None:
+async def _dispatch_repeatedly(stage: Stage, client: Client, count: int) -> None:
     for _ in range(count):
-        await client.insist(
-            stage.dice.choice(("work", "flaky")), until_time=time.monotonic() + 60, seconds=0.05
+        await client.dispatch_until_acknowledged(
+            stage.rng.choice(("work", "flaky")), until_time=time.monotonic() + 60, seconds=0.05
         )
 
 
 @fault(
     24,
     "a snapshot is held open for minutes",
-    "throughput stays within a stated floor; forge doctor reports it",
+    "throughput stays above a stated floor; forge doctor reports it",
     timeout=420,
 )
 async def held_snapshot(stage: Stage) -> None:
@@ -96,7 +96,7 @@ async def held_snapshot(stage: Stage) -> None:
     )
     stage.require(min(rates) > before * FLOOR, f"below {FLOOR:.0%} of the throughput before")
     stage.note(
-        "forge doctor " + ("names" if "snapshot" in doctor.log() else "does not name") + " it"
+        "forge doctor " + ("reports" if "snapshot" in doctor.log() else "does not report") + " it"
     )
     await client.execute("delete from faultbench_moves")
     waiting = await client.value("select count(*) from forge_jobs where status <> 'completed'")
@@ -113,13 +113,13 @@ from (select * from forge_jobs order by id desc limit $1) as drained"""
 
 
 async def _drain_rate(stage: Stage, client: Client, count: int = 3000) -> float:
-    """Jobs a second of one drain, without the history: it would be the bottleneck."""
+    """Return the jobs per second of one drain, without the history: it would be the bottleneck."""
     await client.execute(
         f"select forge_dispatch('empty', '{{}}', notify => n = {count}) "
         f"from generate_series(1, {count}) as n"
     )
     await client.until_final(120)
-    # By the times of the database: to see that all are done takes longer the more there are.
+    # Use the database's timestamps: polling for the end takes longer the more jobs there are.
     return float(await client.value(RATE, count))
 
 
@@ -130,7 +130,7 @@ async def deadlock_pressure(stage: Stage) -> None:
     worker = await stage.worker(client, env=env, max_concurrent=20)
     await client.execute("select forge_dispatch('failing', '{}') from generate_series(1, 300)")
     failed = "select count(*) from forge_jobs where job_type = 'failing' and status = 'dead_letter'"
-    await until(lambda: _equals(client, failed, 300), 60, "all have failed for good")
+    await until(lambda: _equals(client, failed, 300), 60, "all have failed permanently")
     gate = stage.gate()
     held = await client.dispatch_many(120, "work", **gate.input)
 
@@ -152,9 +152,9 @@ async def deadlock_pressure(stage: Stage) -> None:
     retried = sum(await asyncio.gather(*batches))
     keys = await client.value("select count(*) from forge_idempotency_keys where key like 'k%'")
     stage.require(keys == KEYS, f"{keys} keys instead of {KEYS}")
-    stage.note(f"{retried} transactions of dispatchers with crossing orders were retried")
+    stage.note(f"{retried} transactions of dispatchers with conflicting lock order were retried")
     await client.until_final(60)
-    stage.require(worker.is_alive, "the worker ended")
+    stage.require(worker.is_alive, "the worker exited")
 
 
 DEADLOCKS = "select deadlocks from pg_stat_database where datname = current_database()"
@@ -166,19 +166,19 @@ async def _equals(client: Client, count: str, wanted: int) -> bool:
 
 
 async def _cancel_all(stage: Stage, app: Forge, ids: list[UUID]) -> None:
-    """Ask for the cancellation of the same jobs in another order than the others."""
+    """Request cancellation of the same jobs as the others, in another order."""
     shuffled = list(ids)
-    stage.dice.shuffle(shuffled)
+    stage.rng.shuffle(shuffled)
     for id in shuffled:
         with suppress(UnknownJob):
             await app.cancel(id)
 
 
 async def _same_keys(stage: Stage, url: str) -> int:
-    """Dispatch the same keys in another order than the others; returns how often it retried."""
+    """Dispatch the same keys as the others, in another order; return the number of retries."""
     client = stage.client_of(url)
     keys = list(range(KEYS))
-    stage.dice.shuffle(keys)
+    stage.rng.shuffle(keys)
     retried = 0
     for first in range(0, KEYS, 50):
         dispatches = ";".join(
@@ -190,7 +190,7 @@ async def _same_keys(stage: Stage, url: str) -> int:
                 await client.execute(dispatches)
                 break
             except asyncpg.DeadlockDetectedError:
-                # Transactions of its own, in an order of its own: the dispatcher repeats them.
+                # The dispatcher owns these transactions and their order, so it retries them.
                 retried += 1
-                await asyncio.sleep(stage.dice.uniform(0, 0.05))
+                await asyncio.sleep(stage.rng.uniform(0, 0.05))
     return retried

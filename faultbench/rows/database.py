@@ -1,4 +1,4 @@
-"""Servers that restart, refuse, fill up or are locked."""
+"""Servers that restart, crash or turn read-only."""
 
 import asyncio
 import time
@@ -13,26 +13,28 @@ from faultbench.stage import Stage
 KINDS = ("work", "work", "work_in_thread", "once", "effect", "querying", "flaky")
 
 
-@fault(17, "PostgreSQL restarts immediately, without a checkpoint", "nothing is lost; work goes on")
+@fault(
+    17, "PostgreSQL restarts immediately, without a checkpoint", "nothing is lost; work continues"
+)
 async def immediate_restarts(stage: Stage) -> None:
     server = await stage.server()
 
     async def restart() -> None:
         await server.stop("immediate")
-        await asyncio.sleep(stage.dice.uniform(0, 4))
+        await asyncio.sleep(stage.rng.uniform(0, 4))
         await server.start()
 
     await under_load(stage, server, restart, times=5)
-    await no_attempt_was_used_up(stage, stage.client_of(server.url()))
+    await require_no_attempt_used(stage, stage.client_of(server.url()))
 
 
-@fault(18, "SIGKILL of the postmaster", "what was acknowledged is kept; work goes on")
+@fault(18, "SIGKILL of the postmaster", "acknowledged jobs are kept; work continues")
 async def killed_postmaster(stage: Stage) -> None:
     server = await stage.server()
 
     async def kill() -> None:
         await server.kill()
-        await asyncio.sleep(stage.dice.uniform(0, 3))
+        await asyncio.sleep(stage.rng.uniform(0, 3))
         await server.start()
 
     await under_load(stage, server, kill, times=4)
@@ -41,7 +43,7 @@ async def killed_postmaster(stage: Stage) -> None:
 @fault(
     20,
     "the primary turns read-only",
-    "no job is marked wrongly, no attempt used up; work goes on when it is writable",
+    "no job gets a wrong status, no attempt is used; work continues when it is writable",
 )
 async def read_only(stage: Stage) -> None:
     server = await stage.server()
@@ -49,12 +51,12 @@ async def read_only(stage: Stage) -> None:
     async def turn() -> None:
         server.configure(default_transaction_read_only="on")
         server.reload()
-        await asyncio.sleep(stage.dice.uniform(4, 8))
+        await asyncio.sleep(stage.rng.uniform(4, 8))
         server.configure(default_transaction_read_only="off")
         server.reload()
 
     await under_load(stage, server, turn, times=2)
-    await no_attempt_was_used_up(stage, stage.client_of(server.url()))
+    await require_no_attempt_used(stage, stage.client_of(server.url()))
 
 
 async def under_load(
@@ -66,17 +68,17 @@ async def under_load(
     pauses: tuple[float, float] = (4, 8),
     within: float = RECOVERY,
 ) -> None:
-    """Break the server again and again while jobs are dispatched, and see work go on."""
+    """Break the server repeatedly while jobs are dispatched, and check that work continues."""
     client = stage.client_of(server.url())
     for _ in range(2):
         await stage.worker(client)
     dispatcher = stage.client_of(server.url())
     enough = asyncio.Event()
     loading = asyncio.create_task(
-        dispatcher.load(times * 10.0, rate=20, dice=stage.dice, kinds=KINDS, enough=enough)
+        dispatcher.load(times * 10.0, rate=20, rng=stage.rng, kinds=KINDS, enough=enough)
     )
     for _ in range(times):
-        await asyncio.sleep(stage.dice.uniform(*pauses))
+        await asyncio.sleep(stage.rng.uniform(*pauses))
         await break_it()
         back = time.monotonic()
         first = await stage.until_started_since(back)
@@ -88,7 +90,7 @@ async def under_load(
 
 
 async def check_effects(stage: Stage, client: Client) -> None:
-    """Each effect that was written with its completion exists once."""
+    """Check that each effect written with its completion exists once."""
     twice = await client.fetch(
         "select mark from faultbench_effects where mark like 'effect%' "
         "group by mark having count(*) > 1"
@@ -96,10 +98,10 @@ async def check_effects(stage: Stage, client: Client) -> None:
     stage.require(not twice, f"effects were written twice: {[row['mark'] for row in twice[:3]]}")
 
 
-async def no_attempt_was_used_up(stage: Stage, client: Client) -> None:
+async def require_no_attempt_used(stage: Stage, client: Client) -> None:
     spent = await client.fetch(
         "select input ->> 'mark' as mark, attempts, last_error from forge_jobs "
         "where job_type <> 'flaky' and attempts > 1"
     )
-    told = [(row["mark"], row["attempts"], row["last_error"]) for row in spent[:2]]
-    stage.require(not spent, f"{len(spent)} jobs used up attempts: {told}")
+    examples = [(row["mark"], row["attempts"], row["last_error"]) for row in spent[:2]]
+    stage.require(not spent, f"{len(spent)} jobs used attempts: {examples}")

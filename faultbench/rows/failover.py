@@ -1,4 +1,4 @@
-"""Real streaming replication: promotion after a crash and of a standby of a frozen primary."""
+"""Streaming replication: promotion after a crash of the primary."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from faultbench.postgres import Postgres
 from faultbench.process import until
 from faultbench.proxy import Proxy
 from faultbench.registry import fault
-from faultbench.rows.database import KINDS, check_effects, no_attempt_was_used_up
+from faultbench.rows.database import KINDS, check_effects, require_no_attempt_used
 from faultbench.rows.patroni import crash_under_patroni
 from faultbench.stage import Stage
 
@@ -15,7 +15,7 @@ SYNCHRONOUS = "select count(*) from pg_stat_replication where sync_state = 'sync
 
 
 async def replicated(stage: Stage) -> tuple[Postgres, Postgres, Proxy]:
-    """A primary, its synchronous standby, and the address that clients use."""
+    """Start a primary, its synchronous standby and the proxy that clients connect to."""
     primary = await stage.server(wal_level="replica", max_wal_senders="5", hot_standby="on")
     standby = await stage.standby(primary)
     primary.configure(synchronous_standby_names="'standby'")
@@ -26,7 +26,7 @@ async def replicated(stage: Stage) -> tuple[Postgres, Postgres, Proxy]:
 
 
 async def fail_over(standby: Postgres, proxy: Proxy) -> float:
-    """Promote the standby and move the address there; returns when the new primary answers."""
+    """Promote the standby and point the proxy at it; return the time when it is ready."""
     await asyncio.to_thread(standby.promote)
     proxy.point_at(standby.url())
     return time.monotonic()
@@ -35,7 +35,7 @@ async def fail_over(standby: Postgres, proxy: Proxy) -> float:
 @fault(
     19,
     "failover to a synchronous standby; the old primary comes back read-only",
-    "nothing is lost; nothing is written to the old primary; work goes on",
+    "nothing is lost; nothing is written to the old primary; work continues",
     runs=2,
     timeout=300,
 )
@@ -46,11 +46,11 @@ async def crash_of_the_primary(stage: Stage) -> None:
     primary, standby, proxy = await replicated(stage)
     before = stage.client_of(primary.url())
     workers = [await stage.worker(before, url=proxy.url) for _ in range(2)]
-    # It knows no other address than the old primary's.
+    # This worker only has the address of the old primary.
     pinned = await stage.worker(before)
     dispatcher = stage.client_of(proxy.url)
-    loading = asyncio.create_task(dispatcher.load(30, rate=20, dice=stage.dice, kinds=KINDS))
-    await asyncio.sleep(stage.dice.uniform(5, 8))
+    loading = asyncio.create_task(dispatcher.load(30, rate=20, rng=stage.rng, kinds=KINDS))
+    await asyncio.sleep(stage.rng.uniform(5, 8))
 
     await primary.stop("immediate")
     promoted = await fail_over(standby, proxy)
@@ -62,12 +62,12 @@ async def crash_of_the_primary(stage: Stage) -> None:
     await loading
     await stage.judge(after, timeout=90)
     await check_effects(stage, after)
-    await no_attempt_was_used_up(stage, after)
-    stage.require(all(worker.is_alive for worker in (*workers, pinned)), "a worker ended")
+    await require_no_attempt_used(stage, after)
+    stage.require(all(worker.is_alive for worker in (*workers, pinned)), "a worker exited")
     stage.note("streaming replication: pg_basebackup, immediate stop, promote")
 
 
 async def _come_back_read_only(primary: Postgres) -> None:
-    """Start the old primary as a standby that follows nobody: it answers, and refuses writes."""
+    """Start the old primary as a standby without an upstream, which rejects writes."""
     (primary.data / "standby.signal").touch()
     await primary.start()

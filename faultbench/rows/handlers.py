@@ -11,7 +11,7 @@ from faultbench.stage import Stage
 @fault(
     8,
     "a job kills its process (_exit, SEGV, SIGKILL)",
-    "it is dead-lettered; its neighbours complete",
+    "it is dead-lettered; the other jobs complete",
 )
 async def poison(stage: Stage) -> None:
     client = await stage.client()
@@ -29,11 +29,12 @@ async def poison(stage: Stage) -> None:
     gate.open()
     found = await stage.judge(client, allow=("unsuccessful",))
     stage.require(
-        set(found.unsuccessful) == set(pills), f"neighbours were buried: {found.unsuccessful}"
+        set(found.unsuccessful) == set(pills),
+        f"other jobs were dead-lettered: {found.unsuccessful}",
     )
-    stage.require(supervisor.is_alive, "the supervisor ended")
+    stage.require(supervisor.is_alive, "the supervisor exited")
     buried = {row["mark"] for row in await client.fetch(_LETTERS) if row["mark"]}
-    stage.require(buried == set(pills), f"dead letters: {buried}, neighbours {len(neighbours)}")
+    stage.require(buried == set(pills), f"dead letters: {buried}, other jobs {len(neighbours)}")
 
 
 _LETTERS = (
@@ -50,7 +51,7 @@ _LETTERS = (
 async def hanging(stage: Stage) -> None:
     client = await stage.client()
     worker = await stage.worker(client, max_concurrent=3)
-    # The start of a child process counts towards the timeout of its first job.
+    # The start of a child process counts toward the timeout of its first job.
     await client.dispatch("work_in_process")
     await client.until_final(60)
     kinds = ("hanging", "hanging_in_thread", "hanging_in_process")
@@ -65,7 +66,7 @@ async def hanging(stage: Stage) -> None:
     found = await stage.judge(client, allow=("unsuccessful",))
     stage.require(set(found.unsuccessful) == set(hung), f"also failed: {found.unsuccessful}")
     stage.require(not found.duplicated, f"ran twice: {found.duplicated}")
-    stage.require(worker.is_alive and after, "the worker ended")
+    stage.require(worker.is_alive and after, "the worker exited")
 
 
 @fault(
@@ -77,7 +78,7 @@ async def blocked_loop(stage: Stage) -> None:
     client = await stage.client()
     pace: dict[str, Any] = {"heartbeat_interval": "1s", "dead_after": "4s"}
     workers = [await stage.worker(client, **pace) for _ in range(2)]
-    # A worker judges others after its own heartbeats were steady for a while.
+    # A worker declares others dead only after its own heartbeats were steady for a while.
     await asyncio.sleep(6)
     mark = await client.dispatch("blocking", seconds=12)
     (start,) = await stage.until_started(mark)

@@ -1,4 +1,4 @@
-"""Many at once, for a long time, and more than one tenant."""
+"""Mass failures, long runs, and more than one tenant."""
 
 import asyncio
 import statistics
@@ -18,7 +18,7 @@ DELAYS = """
 """
 
 
-@fault(35, "1,000 jobs fail at once", "their retries are spread, not a second wave")
+@fault(35, "1,000 jobs fail at once", "their retries are spread out")
 async def failures(stage: Stage) -> None:
     client = await stage.client()
     await _dispatch_all(client, "failing", 1000)
@@ -31,7 +31,7 @@ async def failures(stage: Stage) -> None:
     stage.note(
         f"delays from {delays[0]:.2f} s to {delays[-1]:.2f} s, {busiest} in the busiest 80 ms"
     )
-    stage.require(width > 0.5, f"all retries lie within {width:.2f} s")
+    stage.require(width > 0.5, f"all retries are within {width:.2f} s")
     stage.require(busiest < 250, f"{busiest} retries within 80 ms")
     dead = await client.value("select count(*) from forge_jobs where status = 'dead_letter'")
     stage.require(dead == 1000, f"{dead} of 1,000 became dead letters after their attempts")
@@ -55,11 +55,11 @@ ABANDON = """
 """
 
 
-@fault(36, "1,000 leases expire at once", "rescued in portions; none is dead-lettered")
+@fault(36, "1,000 leases expire at once", "rescued in batches; none is dead-lettered")
 async def expired_leases(stage: Stage) -> None:
     client = await stage.client()
     await _dispatch_all(client, "empty", 1000)
-    # Their worker is unknown: as after a disaster that took the workers' rows along.
+    # Their worker is unknown, as after an incident that deleted the workers' rows.
     unknown = "00000000-0000-4000-8000-000000000001"
     await client.execute(ABANDON.format(running=10, worker=unknown))
     began = time.monotonic()
@@ -68,12 +68,12 @@ async def expired_leases(stage: Stage) -> None:
     stage.recovered(time.monotonic() - began)
     counts = dict(await client.fetch("select status, count(*) from forge_jobs group by status"))
     stage.require(counts == {"completed": 1000}, f"statuses: {counts}")
-    portions = await client.fetch(
+    batches = await client.fetch(
         "select date_trunc('milliseconds', at) as moment, count(*) as size from faultbench_moves "
         "where becomes in ('retry', 'pending') group by 1"
     )
     stage.note(
-        f"rescued at {len(portions)} moments, {max(row['size'] for row in portions)} at most"
+        f"rescued in {len(batches)} batches of at most {max(row['size'] for row in batches)}"
     )
     stage.outcome.jobs, stage.outcome.lost = 1000, 0
 
@@ -91,7 +91,7 @@ async def soak(stage: Stage) -> None:
     dispatcher = stage.client_of(client.url)
     kinds = ("work", "work", "work_in_thread", "effect", "flaky", "querying")
     loading = asyncio.create_task(
-        dispatcher.load(seconds, rate=40, dice=stage.dice, kinds=kinds, longest=0.05)
+        dispatcher.load(seconds, rate=40, rng=stage.rng, kinds=kinds, longest=0.05)
     )
     samples: list[tuple[float, int, int, int]] = []
     every = max(1.0, seconds / 300)
@@ -100,7 +100,7 @@ async def soak(stage: Stage) -> None:
         await asyncio.sleep(every)
     await loading
     found = await stage.judge(client, timeout=120)
-    # The first part warms caches, pools and the allocator up.
+    # The first part warms up caches, pools and the allocator.
     kept = samples[len(samples) // 3 :]
     hours = [(at - kept[0][0]) / 3600 for at, *_ in kept]
     slopes = [
@@ -113,7 +113,7 @@ async def soak(stage: Stage) -> None:
         f"{slopes[0] / 1024:+.1f} MB/h; descriptors {kept[-1][2]} ({growth[1]:+d}), "
         f"threads {kept[-1][3]} ({growth[2]:+d})"
     )
-    stage.require(growth[0] < 10 * 1024, f"RSS grew by {growth[0] / 1024:.1f} MB after warming up")
+    stage.require(growth[0] < 10 * 1024, f"RSS grew by {growth[0] / 1024:.1f} MB after warm-up")
     stage.require(abs(growth[1]) <= 8, f"descriptors grew by {growth[1]}")
     stage.require(abs(growth[2]) <= 8, f"threads grew by {growth[2]}")
 
@@ -130,7 +130,7 @@ def _size(process: Process) -> tuple[int, int, int]:
 @fault(
     45,
     "tenant A floods",
-    "tenant B is served in bounded time where it has a queue of its own",
+    "tenant B is served in bounded time if it has its own queue",
 )
 async def flood(stage: Stage) -> None:
     client = await stage.client()
@@ -143,11 +143,11 @@ async def flood(stage: Stage) -> None:
     waits: dict[str, list[float]] = {"b": [], "default": []}
     for _ in range(40):
         for queue in ("b", "default"):
-            asked = time.monotonic()
+            dispatched = time.monotonic()
             mark = await client.dispatch("work", options=f", tenant_id => 2, queue => '{queue}'")
             if queue == "b":
                 (event,) = await stage.until_started(mark, timeout=30)
-                waits[queue].append(max(0.0, event.monotonic - asked))
+                waits[queue].append(max(0.0, event.monotonic - dispatched))
     worst = sorted(waits["b"])[-1]
     stage.recovered(worst, within=3)
     behind = await client.value(
@@ -156,8 +156,8 @@ async def flood(stage: Stage) -> None:
     )
     stage.note(
         f"B's own queue: {statistics.median(waits['b']):.2f} s median, {worst:.2f} s at most; "
-        f"in A's queue {behind} of 40 still waited behind the flood "
-        "(there are no lines per tenant yet)"
+        f"in A's queue {behind} of 40 still waited behind A's jobs "
+        "(there are no lanes per tenant yet)"
     )
     stage.outcome.jobs, stage.outcome.lost = 6080, 0
 
@@ -165,7 +165,7 @@ async def flood(stage: Stage) -> None:
 @fault(
     62,
     "17, 100 and 1,000 job types, most kept busy",
-    "the oldest job of an urgency starts within the stated bound",
+    "the oldest job of a priority starts within the stated bound",
     timeout=420,
 )
 async def many_types(stage: Stage) -> None:
@@ -179,10 +179,10 @@ async def many_types(stage: Stage) -> None:
             await asyncio.sleep(5)
             waits = []
             for _ in range(5):
-                asked = time.monotonic()
+                dispatched = time.monotonic()
                 mark = await client.dispatch(f"type_{types - 1}")
                 (event,) = await stage.until_started(mark, timeout=90)
-                waits.append(max(0.0, event.monotonic - asked))
+                waits.append(max(0.0, event.monotonic - dispatched))
         finally:
             feeding.cancel()
         worker.kill()
@@ -191,7 +191,7 @@ async def many_types(stage: Stage) -> None:
 
 
 async def _feed(client: Client, types: int) -> None:
-    """Keep a few jobs waiting in every lane but the last."""
+    """Keep a few jobs waiting in every lane except the last."""
     feeder = Client(client.url, client.history)
     fill = """
         select forge_dispatch(name, '{}', notify => true) from forge_job_types
@@ -224,11 +224,11 @@ async def pruning(stage: Stage) -> None:
         done += 4000
         sizes.append(await client.value("select count(*) from forge_jobs"))
     rate = done / (time.monotonic() - began)
-    # What is completed within the retention, a round of pruning every minute, and the round itself.
+    # Completions during the retention, the minute between two prunes, and the prune itself.
     bound = rate * (5 + 60 + 30)
     stage.note(
         f"{done} jobs at {rate:.0f}/s with 5 s of retention: {max(sizes)} rows at most, "
-        f"{sizes[-1]} at the end, {bound:.0f} would be bounded"
+        f"{sizes[-1]} at the end, bound {bound:.0f}"
     )
     stage.require(max(sizes) < bound, f"{max(sizes)} rows were kept")
     stage.outcome.jobs, stage.outcome.lost = done, 0

@@ -1,4 +1,4 @@
-"""Two network namespaces: a server in one, a worker in the other, and a cable that can be cut."""
+"""Two network namespaces with a link that can be cut: a server in one, a worker in the other."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ SERVER_ADDRESS, WORKER_ADDRESS = "10.99.7.1", "10.99.7.2"
 
 
 class TwoNamespaces:
-    """The bench reaches the server by its Unix socket, which needs no network."""
+    """A server and a worker; the bench connects to the server through its Unix socket."""
 
     def __init__(self, server: Postgres, names: tuple[str, str]) -> None:
         self.server = server
@@ -27,14 +27,14 @@ class TwoNamespaces:
         names = (f"fb{os.getpid()}s", f"fb{os.getpid()}w")
         for name in names:
             if await _call("ip", "netns", "add", name):
-                raise CannotRun("network namespaces are not allowed here")
+                raise CannotRun("cannot create network namespaces on this machine")
             stage.at_close(partial(subprocess.call, ["ip", "netns", "del", name]))
         await _connect(*names)
         return cls(await _server(stage, names[0]), names)
 
     @property
     def url(self) -> str:
-        """The server's address for the worker."""
+        """The URL of the server, as seen by the worker."""
         return f"postgresql://{USER}@{SERVER_ADDRESS}:{self.server.port}/{DATABASE}"
 
     @property
@@ -42,7 +42,7 @@ class TwoNamespaces:
         return ("ip", "netns", "exec", self._of_worker)
 
     async def cut(self) -> None:
-        """Swallow every answer to the worker: no FIN, no RST, no ICMP."""
+        """Drop every response to the worker: no FIN, no RST, no ICMP."""
         await _call("ip", "-n", self._of_server, "route", "add", "blackhole", WORKER_ADDRESS)
 
     async def heal(self) -> None:
@@ -59,7 +59,7 @@ async def _connect(of_server: str, of_worker: str) -> None:
         f"ip -n {of_worker} link set {outer} up",
     ):
         if await _call(*command.split()):
-            raise CannotRun(f"this does not work here: {command}")
+            raise CannotRun(f"this command fails on this machine: {command}")
 
 
 async def _server(stage: Stage, namespace: str) -> Postgres:

@@ -1,4 +1,4 @@
-"""Networks that lose answers, fall silent or cut a worker off."""
+"""Networks that lose responses, fail silently or cut a worker off."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from faultbench.outcome import RECOVERY
 from faultbench.postgres import Postgres
 from faultbench.proxy import Mode
 from faultbench.registry import fault
-from faultbench.rows.database import check_effects, no_attempt_was_used_up
+from faultbench.rows.database import check_effects, require_no_attempt_used
 from faultbench.rows.failover import fail_over, replicated
 from faultbench.rows.namespaces import TwoNamespaces
 from faultbench.stage import Stage, Worker
@@ -20,7 +20,7 @@ Act = Callable[[], Awaitable[None]]
 
 @fault(
     21,
-    "the answer to COMMIT is lost",
+    "the response to COMMIT is lost",
     "one job per idempotency key; completions and effects count once",
     runs=2,
 )
@@ -30,10 +30,10 @@ async def lost_answers(stage: Stage) -> None:
     through = stage.client_of(proxy.url)
     for _ in range(5):
         proxy.cut_after_commit("forge_dispatch")
-        mark = await through.insist("work", until_time=time.monotonic() + 30)
-        stage.require(mark, "the dispatch never was acknowledged")
+        mark = await through.dispatch_until_acknowledged("work", until_time=time.monotonic() + 30)
+        stage.require(mark, "the dispatch was never acknowledged")
     await _through_the_library(stage, proxy.url)
-    stage.require(proxy.cuts_made >= 5, "no answer was lost")
+    stage.require(proxy.cuts_made >= 5, "no response was lost")
 
     workers = await stage.proxy(client.url)
     await stage.worker(client, url=workers.url)
@@ -45,11 +45,11 @@ async def lost_answers(stage: Stage) -> None:
         await client.dispatch_many(3, "effect")
         await client.until_final(60)
     found = await stage.judge(client)
-    # A completion without its own transaction may be asked for again, and is known by then.
+    # A plain completion is retried and finds that it was already committed.
     plain = [mark for mark in found.duplicated if not mark.startswith("effect")]
     stage.require(not plain, f"completed jobs ran again: {plain}")
     await check_effects(stage, client)
-    stage.note(f"{proxy.cuts_made + workers.cuts_made} answers were lost")
+    stage.note(f"{proxy.cuts_made + workers.cuts_made} responses were lost")
     stage.require(workers.cuts_made >= 6, f"only {workers.cuts_made} acks were cut")
 
 
@@ -73,7 +73,7 @@ async def _through_the_library(stage: Stage, url: str) -> None:
 @fault(
     52,
     "connections die without FIN or RST",
-    "claims, acks and new attempts go on within 10 s; no handler hangs on a dead connection",
+    "claims, acks and new attempts continue within 10 s; no handler hangs on a dead connection",
     runs=2,
 )
 async def silent_death(stage: Stage) -> None:
@@ -83,7 +83,7 @@ async def silent_death(stage: Stage) -> None:
     client = await stage.client()
     proxy = await stage.proxy(client.url)
     worker = await stage.worker(client, url=proxy.url)
-    # The handlers' pool has to hold connections that can die.
+    # Fill the handlers' pool with connections that can die.
     await client.dispatch_many(8, "querying", seconds=0.3)
     await client.until_final(30)
 
@@ -106,12 +106,12 @@ async def silent_death(stage: Stage) -> None:
     ended = time.monotonic() - (time.time() - last)
     stage.recovered(max(0.0, ended - dispatched), within=RECOVERY)
     await stage.judge(client)
-    await no_attempt_was_used_up(stage, client)
-    stage.require(worker.is_alive, "the worker ended")
+    await require_no_attempt_used(stage, client)
+    stage.require(worker.is_alive, "the worker exited")
 
 
 async def frozen_primary(stage: Stage) -> None:
-    """Its kernel still acknowledges what is sent, and nothing is ever answered."""
+    """Freeze the primary: its kernel still acknowledges data, but no response ever comes."""
     primary, standby, proxy = await replicated(stage)
     before = stage.client_of(primary.url())
     workers = [await stage.worker(before, url=proxy.url) for _ in range(2)]
@@ -120,7 +120,7 @@ async def frozen_primary(stage: Stage) -> None:
     await before.dispatch_many(10, "work", seconds=2)
 
     primary.pause()
-    answers = await fail_over(standby, proxy)
+    promoted = await fail_over(standby, proxy)
     after = stage.client_of(standby.url())
     marks = []
     for _ in range(15):
@@ -129,10 +129,10 @@ async def frozen_primary(stage: Stage) -> None:
         await asyncio.sleep(0.2)
     started = await stage.until_started(*marks, timeout=90)
     first = min(event.monotonic for event in started)
-    stage.recovered(first - answers, within=RECOVERY)
+    stage.recovered(first - promoted, within=RECOVERY)
     await stage.judge(after, timeout=90)
-    await no_attempt_was_used_up(stage, after)
-    stage.require(all(worker.is_alive for worker in workers), "a worker ended")
+    await require_no_attempt_used(stage, after)
+    stage.require(all(worker.is_alive for worker in workers), "a worker exited")
     stage.note("run 2: SIGSTOP of the primary, then promotion of its standby")
 
 
@@ -143,7 +143,7 @@ async def frozen_primary(stage: Stage) -> None:
 )
 async def hung_first_host(stage: Stage) -> None:
     client = await stage.client()
-    hung = await asyncio.start_server(_never_answer, "127.0.0.1", 0)
+    hung = await asyncio.start_server(_never_respond, "127.0.0.1", 0)
     port = hung.sockets[0].getsockname()[1]
     second = client.url.split("@")[1]
     url = f"postgresql://bench@127.0.0.1:{port},{second}?target_session_attrs=read-write"
@@ -162,20 +162,20 @@ async def hung_first_host(stage: Stage) -> None:
         await app.close()
         stage.note(f"a dispatcher needed {took:.1f} s")
         stage.require(took < 3 + 2, f"a dispatcher needed {took:.1f} s with connect_timeout 3 s")
-        stage.require(worker.is_alive, "the worker ended")
+        stage.require(worker.is_alive, "the worker exited")
         await stage.judge(client)
     finally:
         hung.close()
 
 
-async def _never_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _never_respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.read()
 
 
 @fault(
     55,
-    "a worker is cut off in silence for longer than dead_after",
-    "its attempts stop before another may start: no overlap; a restart stops no handler",
+    "a worker is cut off silently for longer than dead_after",
+    "its attempts stop before others start: no overlap; a restart stops no handler",
     runs=2,
 )
 async def partition(stage: Stage) -> None:
@@ -195,30 +195,30 @@ async def partition(stage: Stage) -> None:
         proxy.reset()
 
     await _cut_off(stage, client, worker, cut, heal)
-    # Its proxy accepts connections while the server is down, and closes them: that is no refusal.
+    # The proxy accepts and closes connections while the server is down, which is not a refusal.
     worker.terminate()
     await worker.ended()
     await _restart_stops_nothing(stage, client, server)
 
 
 async def _in_namespaces(stage: Stage) -> None:
-    """The same with the kernel's own network instead of a proxy."""
+    """Repeat the partition with the kernel's network instead of a proxy."""
     network = await TwoNamespaces.open(stage)
     client = stage.client_of(network.server.url())
     worker = await stage.worker(client, url=network.url, prefix=network.worker_prefix)
     await _cut_off(stage, client, worker, network.cut, network.heal)
-    stage.note("run 2: network namespaces, the worker's packets go into a black hole")
+    stage.note("run 2: network namespaces, packets to the worker are dropped (blackhole route)")
 
 
 async def _cut_off(stage: Stage, client: Client, worker: Worker, cut: Act, heal: Act) -> None:
-    """Let the network swallow all that a worker sends, until its jobs run elsewhere."""
+    """Cut the network of a worker until its jobs run elsewhere."""
     marks = [
         *(await client.dispatch_many(3, "work", seconds=40)),
         *(await client.dispatch_many(2, "work_in_thread", seconds=40)),
         *(await client.dispatch_many(2, "work_in_process", seconds=40)),
     ]
     await stage.until_started(*marks)
-    heir = await stage.worker(client)
+    successor = await stage.worker(client)
 
     began = time.monotonic()
     await cut()
@@ -228,11 +228,11 @@ async def _cut_off(stage: Stage, client: Client, worker: Worker, cut: Act, heal:
     await heal()
     found = await stage.judge(client, timeout=120)
     stage.note(f"cut off: {found.overlap:.2f} s of overlap")
-    stage.require(worker.is_alive and heir.is_alive, "a worker ended")
+    stage.require(worker.is_alive and successor.is_alive, "a worker exited")
 
 
 async def _restart_stops_nothing(stage: Stage, client: Client, server: Postgres) -> None:
-    """A server that refuses for longer than dead_after is an outage, not a partition."""
+    """Check that an outage longer than dead_after, with refused connections, stops no handler."""
     stopped_before = {e.mark for e in stage.starts()}
     marks = await client.dispatch_many(6, "work", seconds=25)
     await stage.until_started(*marks)

@@ -1,4 +1,4 @@
-"""Notifications that are lost, spoofed or impossible."""
+"""Notifications that are lost, spoofed or unavailable."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from faultbench.process import Process, until
 from faultbench.registry import fault
 from faultbench.stage import Stage
 
-# With the default settings a worker that hears nothing polls every 2 s at most.
+# With the default settings, a worker without notifications polls at least every 2 s.
 PICK_UP = 2.0
 # For the claim, the start of the handler and a busy machine.
 MARGIN = 1.0
@@ -31,11 +31,11 @@ END_LISTENERS = (
 
 
 async def _pick_up(stage: Stage, client: Client) -> None:
-    """Dispatch a job and note how long it takes to start."""
+    """Dispatch a job and record how long it takes to start."""
     mark = await client.dispatch("work")
-    asked = stage.history.events(Kind.ACKNOWLEDGED)[-1].monotonic
+    acknowledged = stage.history.events(Kind.ACKNOWLEDGED)[-1].monotonic
     (started,) = await stage.until_started(mark, timeout=30)
-    stage.recovered(started.monotonic - asked, within=PICK_UP + MARGIN)
+    stage.recovered(started.monotonic - acknowledged, within=PICK_UP + MARGIN)
 
 
 @fault(
@@ -49,17 +49,17 @@ async def ended_listener(stage: Stage) -> None:
     worker = await stage.worker(client)
     await until(lambda: client.value(LISTENING), 30, "the worker listens")
     for _ in range(3):
-        stage.require(await client.value(END_LISTENERS), "there was no listener")
+        stage.require(await client.value(END_LISTENERS), "the worker had no listener")
         for _ in range(5):
             await _pick_up(stage, client)
         await until(lambda: client.value(LISTENING), 15, "the worker listens again")
     await stage.judge(client)
-    stage.require(worker.is_alive, "the worker ended")
+    stage.require(worker.is_alive, "the worker exited")
 
 
 @fault(
     15,
-    "the LISTEN connection dies without a sound",
+    "the LISTEN connection dies silently",
     "jobs are picked up within a poll interval; the worker listens again",
     runs=2,
 )
@@ -68,15 +68,15 @@ async def silent_listener(stage: Stage) -> None:
     proxy = await stage.proxy(client.url)
     worker = await stage.worker(client, url=proxy.url)
     await until(lambda: client.value(LISTENING), 30, "the worker listens")
-    # From the first heartbeat on it knows whether notifications arrive.
+    # After the first heartbeat, the worker knows whether notifications arrive.
     await asyncio.sleep(3)
-    stage.require(proxy.silence(listeners_only=True) == 1, "there was no listener")
+    stage.require(proxy.silence(listeners_only=True) == 1, "the worker had no listener")
     for _ in range(8):
         await _pick_up(stage, client)
         await asyncio.sleep(0.5)
     await until(lambda: proxy.listeners, 30, "the worker listens again")
     await stage.judge(client)
-    stage.require(worker.is_alive, "the worker ended")
+    stage.require(worker.is_alive, "the worker exited")
 
 
 @fault(
@@ -97,24 +97,24 @@ async def pooler(stage: Stage) -> None:
         await stage.worker(client, url=url, env={"FORGE_DATABASE_POOLER": "true"})
     through = stage.client_of(url)
     loading = asyncio.create_task(
-        through.load(25, rate=20, dice=stage.dice, kinds=("work", "effect", "flaky"))
+        through.load(25, rate=20, rng=stage.rng, kinds=("work", "effect", "flaky"))
     )
     for _ in range(3):
-        await asyncio.sleep(stage.dice.uniform(4, 6))
+        await asyncio.sleep(stage.rng.uniform(4, 6))
         bouncer.kill()
-        await asyncio.sleep(stage.dice.uniform(0.2, 1.5))
+        await asyncio.sleep(stage.rng.uniform(0.2, 1.5))
         bouncer = await _pgbouncer(stage, program, server.url(), port)
         back = time.monotonic()
         stage.recovered((await stage.until_started_since(back)).monotonic - back, within=10)
     await loading
     await stage.judge(client, timeout=60)
-    heard = await client.value(LISTENING)
-    stage.require(heard == 0, "a worker behind the pooler listens")
+    listening = await client.value(LISTENING)
+    stage.require(listening == 0, "a worker behind the pooler listens")
     await _check_effects(stage, client)
 
 
 async def _check_effects(stage: Stage, client: Client) -> None:
-    """Each effect in the database exists once, and only for completed jobs."""
+    """Check that each effect in the database exists once."""
     wrong = await client.fetch(
         "select mark from faultbench_effects group by mark having count(*) > 1"
     )
@@ -130,14 +130,14 @@ async def _pgbouncer(stage: Stage, program: str, server_url: str, port: int) -> 
         "auth_type = any\npool_mode = transaction\ndefault_pool_size = 8\nmax_client_conn = 200\n"
     )
     config.chmod(0o644)
-    # It refuses to run as root, and changes its account itself.
+    # pgbouncer refuses to run as root and switches the account itself.
     account = ["-u", "postgres"] if os.geteuid() == 0 else []
     process = stage.spawn(program, *account, config)
-    await until(lambda: _answers(port), 15, "pgbouncer answers")
+    await until(lambda: _accepts(port), 15, "pgbouncer accepts connections")
     return process
 
 
-async def _answers(port: int) -> bool:
+async def _accepts(port: int) -> bool:
     try:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
     except OSError:
@@ -157,7 +157,7 @@ async def spoofed(stage: Stage) -> None:
     gate = stage.gate()
     marks = await client.dispatch_many(5, "work", **gate.input)
     await stage.until_started(*marks)
-    role = f"stranger_{stage.dice.randrange(10**9)}"
+    role = f"stranger_{stage.rng.randrange(10**9)}"
     await client.execute(f"create role {role} login")
     parts = urlsplit(client.url)
     stranger = await asyncpg.connect(
@@ -180,6 +180,6 @@ async def spoofed(stage: Stage) -> None:
     found = await stage.judge(client)
     stage.require(not found.stopped, f"handlers were stopped: {found.stopped}")
     stage.require(not found.duplicated, f"ran twice: {found.duplicated}")
-    stage.require(worker.is_alive, "the worker ended")
+    stage.require(worker.is_alive, "the worker exited")
     stage.require("Traceback" not in worker.log(), "a traceback was logged")
     await client.execute(f"drop role {role}")

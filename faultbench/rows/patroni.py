@@ -1,4 +1,4 @@
-"""Patroni with etcd, both from Debian: a cluster that fails over by itself."""
+"""Patroni with etcd, both from Debian: a cluster with automatic failover."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from faultbench.stage import Stage
 from faultbench.workshop import APP, migrate
 
 MAJOR = 15
-# The smallest that Patroni allows: a lost leader is noticed after this many seconds.
+# The smallest value that Patroni allows: it detects a lost leader after this many seconds.
 TTL = 20
 
 
@@ -45,23 +45,23 @@ class Node:
         return f"postgresql://{USER}@127.0.0.1:{self.port}/{database}"
 
     async def is_primary(self) -> bool:
-        return await asyncio.to_thread(self._answers, "primary")
+        return await asyncio.to_thread(self._has_role, "primary")
 
     async def is_synchronous(self) -> bool:
-        return await asyncio.to_thread(self._answers, "synchronous")
+        return await asyncio.to_thread(self._has_role, "synchronous")
 
-    def _answers(self, role: str) -> bool:
+    def _has_role(self, role: str) -> bool:
         try:
             with urllib.request.urlopen(
                 f"http://127.0.0.1:{self.rest}/{role}", timeout=2
-            ) as answer:
-                return bool(answer.status == 200)
+            ) as response:
+                return bool(response.status == 200)
         except (urllib.error.HTTPError, OSError):
             return False
 
 
 async def crash_under_patroni(stage: Stage) -> None:
-    """Kill the leader's machine, as far as the other one can see; Patroni promotes a standby."""
+    """Kill all processes of the leader; Patroni promotes the standby."""
     nodes = await _cluster(stage)
     (leader,) = [node for node in nodes if await node.is_primary()]
     (standby,) = [node for node in nodes if node is not leader]
@@ -78,8 +78,8 @@ async def crash_under_patroni(stage: Stage) -> None:
     workers = [await stage.worker(before, url=proxy.url) for _ in range(2)]
     dispatcher = stage.client_of(proxy.url)
     kinds = ("work", "once", "effect", "querying")
-    loading = asyncio.create_task(dispatcher.load(45, rate=15, dice=stage.dice, kinds=kinds))
-    await asyncio.sleep(stage.dice.uniform(4, 7))
+    loading = asyncio.create_task(dispatcher.load(45, rate=15, rng=stage.rng, kinds=kinds))
+    await asyncio.sleep(stage.rng.uniform(4, 7))
 
     assert leader.process is not None
     _kill_tree(leader.process.pid)
@@ -91,14 +91,14 @@ async def crash_under_patroni(stage: Stage) -> None:
     await loading
     after = stage.client_of(standby.url)
     await stage.judge(after, timeout=90)
-    stage.require(all(worker.is_alive for worker in workers), "a worker ended")
+    stage.require(all(worker.is_alive for worker in workers), "a worker exited")
     stage.note(
         f"Patroni with etcd: promoted {promoted - crashed:.0f} s after the crash (ttl {TTL} s)"
     )
 
 
 async def _follow(proxy: Proxy, node: Node) -> None:
-    """Move the address, as HAProxy does by asking Patroni."""
+    """Point the proxy at the new leader, like HAProxy with Patroni's health checks."""
     proxy.point_at(node.url)
     proxy.reset()
 
@@ -142,8 +142,8 @@ async def _etcd(stage: Stage, program: str) -> int:
 
     def healthy() -> bool:
         try:
-            with urllib.request.urlopen(f"{url}/health", timeout=2) as answer:
-                return b"true" in answer.read()
+            with urllib.request.urlopen(f"{url}/health", timeout=2) as response:
+                return b"true" in response.read()
         except OSError:
             return False
 

@@ -1,4 +1,4 @@
-"""Processes as containers, handlers and deploys make them."""
+"""Processes in containers, forked by handlers, and replaced by deploys."""
 
 import functools
 import os
@@ -14,7 +14,7 @@ from faultbench.registry import fault
 from faultbench.stage import Stage
 
 
-@fault(32, "a job of a type that an old worker does not know", "it stays queued for the new one")
+@fault(32, "a job whose type an old worker does not have", "it stays queued for a new worker")
 async def unknown_type(stage: Stage) -> None:
     client = await stage.client()
     old = await stage.worker(client, app="faultbench.apps.older:app")
@@ -26,7 +26,7 @@ async def unknown_type(stage: Stage) -> None:
     stage.require({row["status"] for row in rows} == {"pending"}, "the old worker touched them")
     await stage.worker(client)
     await stage.judge(client)
-    stage.require(old.is_alive, "the old worker ended")
+    stage.require(old.is_alive, "the old worker exited")
 
 
 @fault(
@@ -42,13 +42,13 @@ async def cancelled(stage: Stage) -> None:
     marks = [await client.dispatch(kind, **gate.input) for kind in kinds]
     kept = await client.dispatch_many(2, "work", **gate.input)
     await stage.until_started(*marks, *kept)
-    asked = time.monotonic()
+    requested = time.monotonic()
     for mark in marks:
         await _cancel(stage, client, mark)
     for mark in marks:
         await client.until_status(mark, "cancelled", timeout=20)
     await stage.until_ended(*marks[:2], marks[3], timeout=15)
-    stage.recovered(time.monotonic() - asked)
+    stage.recovered(time.monotonic() - requested)
 
     replaced = await client.dispatch("work", **gate.input)
     await stage.until_started(replaced)
@@ -61,13 +61,16 @@ async def cancelled(stage: Stage) -> None:
     worker.resume()
     await stage.until_alive(client, worker, since=time.time())
     found = await stage.judge(client, allow=("unsuccessful", "overlapping"))
-    stage.require(set(found.unsuccessful) == {*marks, replaced}, f"others are {found.unsuccessful}")
+    stage.require(
+        set(found.unsuccessful) == {*marks, replaced},
+        f"other jobs did not complete: {found.unsuccessful}",
+    )
 
 
 async def _cancel(stage: Stage, client: Client, mark: str) -> None:
     job = await client.job(mark)
     code = await stage.forge(client, "jobs", "cancel", str(job["id"])).ended(60)
-    stage.require(code == 0, f"forge jobs cancel ended with {code}")
+    stage.require(code == 0, f"forge jobs cancel exited with {code}")
 
 
 @fault(
@@ -91,7 +94,7 @@ async def stopped_in_transaction(stage: Stage) -> None:
     after = await client.dispatch("querying")
     await client.until_status(after, "completed")
     await stage.judge(client, allow=("unsuccessful",))
-    stage.require(worker.is_alive, "the worker ended")
+    stage.require(worker.is_alive, "the worker exited")
 
 
 async def _none(client: Client, count: str) -> bool:
@@ -101,7 +104,7 @@ async def _none(client: Client, count: str) -> bool:
 @fault(
     51,
     "the worker is PID 1 of a container",
-    "isolated jobs, suspects and schedules run as anywhere",
+    "isolated jobs, suspects and schedules run as usual",
     timeout=300,
 )
 async def pid_one(stage: Stage) -> None:
@@ -118,7 +121,7 @@ async def pid_one(stage: Stage) -> None:
         await client.dispatch_many(4, "work_in_thread", seconds=0.2)
         await stage.until_started(*held, timeout=60)
         await until(lambda: _isolated_are_done(client), 60, "isolated jobs complete as PID 1")
-        # The container is killed; what ran becomes suspect and runs alone in the next one.
+        # After the kill, the running jobs are suspects and run alone in the next container.
         container.kill()
     gate.open()
     last = await stage.worker(client, prefix=prefix, ready=False)
@@ -126,7 +129,7 @@ async def pid_one(stage: Stage) -> None:
     last.terminate()
     await stage.judge(client, allow=("overlapping",))
     rows = [await client.job(mark) for mark in held]
-    stage.require({row["attempts"] for row in rows} == {1}, "suspects used up attempts")
+    stage.require({row["attempts"] for row in rows} == {1}, "suspects used attempts")
 
 
 async def _isolated_are_done(client: Client) -> bool:
@@ -140,7 +143,7 @@ async def _isolated_are_done(client: Client) -> bool:
 @fault(
     64,
     "an isolated handler forks",
-    "timeout, cancel and crash are noticed at once; the whole process group ends",
+    "timeout, cancel and crash are detected immediately; the whole process group ends",
 )
 async def forking(stage: Stage) -> None:
     client = await stage.client()
@@ -152,15 +155,15 @@ async def forking(stage: Stage) -> None:
         await until(grandchild.exists, 15, "the handler has forked")
         if how == "cancel":
             await _cancel(stage, client, mark)
-        asked = time.monotonic()
+        requested = time.monotonic()
         row = await client.until_status(mark, "dead_letter", "cancelled", "retry", timeout=40)
-        stage.recovered(time.monotonic() - asked - (8 if how == "timeout" else 0))
+        stage.recovered(time.monotonic() - requested - (8 if how == "timeout" else 0))
         pid = int(grandchild.read_text())
         await until(functools.partial(_is_gone, pid), 10, f"the grandchild ends ({how})")
         stage.note(f"{how}: {row['status']} after {time.monotonic() - start.monotonic:.1f} s")
         if how == "exit":
             await client.until_status(mark, "dead_letter", timeout=60)
-    stage.require(worker.is_alive, "the worker ended")
+    stage.require(worker.is_alive, "the worker exited")
     await stage.judge(client, allow=("unsuccessful", "overlapping"))
 
 
@@ -192,6 +195,6 @@ async def lost_between_jobs(stage: Stage) -> None:
         row = await client.until_status(second, "completed", "dead_letter")
         stage.require(row["status"] == "completed", f"{kind}: {row['last_error']}")
     await stage.judge(client)
-    stage.require(worker.is_alive, "the worker ended")
+    stage.require(worker.is_alive, "the worker exited")
     stopped = [e for e in stage.history.events(Kind.ENDED) if e.detail.get("how") == "raised"]
-    stage.note(f"{len(stopped)} attempts met the lost connection and were given back")
+    stage.note(f"{len(stopped)} attempts failed on the lost connection and were returned")

@@ -18,7 +18,7 @@ from faultbench.registry import fault
 from faultbench.stage import Stage
 from forge import Config, Forge
 
-# Shifts the time of day of a process, and leaves its monotonic clock alone.
+# Shifts the wall clock of a process and keeps its monotonic clock.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -58,7 +58,7 @@ async def _shim(stage: Stage) -> Path:
     source.write_text(SHIM)
     command = ["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
     if await asyncio.to_thread(subprocess.call, command):
-        raise CannotRun("the library that shifts clocks does not compile here")
+        raise CannotRun("the library that shifts clocks does not compile on this machine")
     return library
 
 
@@ -69,11 +69,11 @@ async def wrong_clocks(stage: Stage) -> None:
     for shift in (3600, -3600):
         env = {"LD_PRELOAD": str(library), "FAULTBENCH_SHIFT": str(shift)}
         worker = await stage.worker(client, env=env)
-        stage.require(worker.is_alive, "a worker ended")
+        stage.require(worker.is_alive, "a worker exited")
     await _ensure(client, "clock", every="2s")
     delays: dict[str, float] = {}
     for _ in range(30):
-        delay = stage.dice.uniform(0, 8)
+        delay = stage.rng.uniform(0, 8)
         mark = await client.dispatch("work", options=f", delay => '{delay} seconds'")
         delays[mark] = time.monotonic() + delay
     found = await stage.judge(client)
@@ -94,24 +94,24 @@ async def flapping_schedulers(stage: Stage) -> None:
     kills = 0
     end = time.monotonic() + 40
     while time.monotonic() < end:
-        await asyncio.sleep(stage.dice.uniform(2, 4))
-        victim = workers.pop(stage.dice.randrange(len(workers)))
+        await asyncio.sleep(stage.rng.uniform(2, 4))
+        victim = workers.pop(stage.rng.randrange(len(workers)))
         victim.kill()
         kills += 1
         workers.append(await stage.worker(client))
-    # Whatever a killed worker had claimed is caught up by the others.
+    # Other workers catch up on the ticks that a killed worker had claimed.
     await until(lambda: _is_up_to_date(client, "flap"), 40, "missed ticks were caught up")
     await client.execute("update forge_schedules set enabled = false")
     twice = await _check_ticks(stage, "flap", every=1, kills=kills)
     stage.note(
-        f"{len(_ticks(stage, 'flap'))} ticks, {kills} kills, {twice} ticks repeated after one"
+        f"{len(_ticks(stage, 'flap'))} ticks, {kills} kills, {twice} ticks repeated after a kill"
     )
 
 
-@fault(31, "no scheduler for an hour", "missed ticks are made up for as each policy says")
-async def an_hour_without(stage: Stage) -> None:
+@fault(31, "no scheduler for an hour", "missed ticks are handled as each policy says")
+async def no_scheduler_for_an_hour(stage: Stage) -> None:
     client = await stage.client()
-    # The last tick is five minutes ago: no policy may take it for one that is due now.
+    # The last tick is five minutes ago, so that no policy treats it as due now.
     first = datetime.now(UTC) - timedelta(minutes=65)
     for policy in ("once", "skip", "all"):
         await _ensure(client, policy, every="10m", missed=policy, next_run_at=first)
@@ -148,7 +148,7 @@ def _ticks(stage: Stage, key: str) -> Counter[str]:
 
 
 async def _check_ticks(stage: Stage, key: str, *, every: float, kills: int = 0) -> int:
-    """Ticks are the rule's own, without gaps, each once; a kill may make one run again."""
+    """Check that ticks follow the rule without gaps, each once; a kill may repeat one."""
     found = _ticks(stage, key)
     times = sorted(datetime.fromisoformat(tick).timestamp() for tick in found)
     gaps = {round(b - a, 3) for a, b in pairwise(times)}

@@ -1,4 +1,4 @@
-"""Workers that are asked to stop."""
+"""Workers that shut down."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ from forge import Config, Forge
 @fault(
     12,
     "SIGTERM",
-    "no new claims; heartbeats go on; running jobs end; exit code 0",
+    "no new claims; heartbeats continue; running jobs end; exit code 0",
 )
 async def drained(stage: Stage) -> None:
     client = await stage.client()
@@ -26,20 +26,23 @@ async def drained(stage: Stage) -> None:
     gate = stage.gate()
     running = await client.dispatch_many(5, "work", **gate.input)
     await stage.until_started(*running)
-    heir = await stage.worker(client)
+    successor = await stage.worker(client)
 
     leaving.terminate()
-    asked = time.time()
+    terminated = time.time()
     later = await client.dispatch_many(20, "work")
     await stage.until_ended(*later)
-    # Longer than dead_after: a worker that drains in silence would lose its jobs.
+    # Longer than dead_after: a worker that drains without heartbeats would lose its jobs.
     await asyncio.sleep(8)
-    heard = await client.value(
+    last_heartbeat = await client.value(
         "select extract(epoch from last_heartbeat)::float8 from forge_workers "
         "where id = $1::text::uuid",
         leaving.id,
     )
-    stage.require(heard is not None and heard > asked + 4, "no heartbeats while it drains")
+    stage.require(
+        last_heartbeat is not None and last_heartbeat > terminated + 4,
+        "no heartbeats while it drains",
+    )
     gate.open()
 
     code = await leaving.ended(30)
@@ -48,47 +51,47 @@ async def drained(stage: Stage) -> None:
     stage.require(not found.duplicated, f"ran twice: {found.duplicated}")
     late = {event.mark for event in stage.starts() if event.pid == leaving.pid} & set(later)
     stage.require(not late, f"claimed after SIGTERM: {late}")
-    stage.require(heir.is_alive, "the other worker ended")
+    stage.require(successor.is_alive, "the other worker exited")
 
 
 @fault(
     13,
-    "a second SIGTERM, or the grace is over",
-    "what runs is released at once and uses up no attempt",
+    "a second SIGTERM, or the grace period ends",
+    "running jobs are released immediately and use no attempt",
     runs=2,
 )
 async def released(stage: Stage) -> None:
     client = await stage.client()
-    grace = stage.dice.choice(("2s", "60s"))
+    grace = stage.rng.choice(("2s", "60s"))
     leaving = await stage.worker(client, shutdown_grace=grace)
     gate = stage.gate()
     kinds = ("work", "work_in_thread", "work_in_process", "once")
     marks = [await client.dispatch(kind, **gate.input) for kind in kinds for _ in range(2)]
     await stage.until_started(*marks)
-    heir = await stage.worker(client)
+    successor = await stage.worker(client)
 
     leaving.terminate()
     if grace == "60s":
         await asyncio.sleep(0.5)
         leaving.terminate()
-    asked = time.monotonic() + (2 if grace == "2s" else 0)
+    stopping = time.monotonic() + (2 if grace == "2s" else 0)
     again = await stage.until_started(*marks, lease=2, timeout=60)
-    stage.recovered(max(event.monotonic for event in again) - asked, within=10)
+    stage.recovered(max(event.monotonic for event in again) - stopping, within=10)
     gate.open()
 
     stage.require(await leaving.ended(30) == 0, f"the exit code is {leaving.code}")
     await stage.judge(client, allow=("overlapping",))
     rows = [await client.job(mark) for mark in marks]
-    stage.require({row["attempts"] for row in rows} == {1}, "a release used up an attempt")
+    stage.require({row["attempts"] for row in rows} == {1}, "a release used an attempt")
     stopped = [e for e in stage.history.events(Kind.ENDED) if e.detail.get("how") == "stopped"]
-    stage.note(f"grace {grace}: {len(stopped)} of {len(marks)} handlers were stopped to release")
-    stage.require(heir.is_alive, "the other worker ended")
+    stage.note(f"grace {grace}: {len(stopped)} of {len(marks)} handlers were stopped")
+    stage.require(successor.is_alive, "the other worker exited")
 
 
 @fault(
     61,
-    "every slot is taken by long jobs",
-    "cancel, delete and run-now are carried out within 2 s",
+    "long jobs occupy every slot",
+    "cancel, delete and run-now take effect within 2 s",
 )
 async def full_slots(stage: Stage) -> None:
     client = await stage.client()
@@ -105,11 +108,11 @@ async def full_slots(stage: Stage) -> None:
             ("run_now", waiting[1], app.run_now, _is_due),
             ("cancel", running[0], app.cancel, _is_cancelled),
         )
-        for verb, mark, ask, is_done in requests:
-            asked = time.monotonic()
-            await ask(ids[mark])
-            await until(partial(_holds, client, mark, is_done), 30, f"{verb} was carried out")
-            took = time.monotonic() - asked
+        for verb, mark, request, is_done in requests:
+            requested = time.monotonic()
+            await request(ids[mark])
+            await until(partial(_holds, client, mark, is_done), 30, f"{verb} took effect")
+            took = time.monotonic() - requested
             stage.note(f"{verb}: {took:.1f} s")
             stage.recovered(took, within=2)
     gate.open()

@@ -16,7 +16,7 @@ from faultbench.stage import Stage
 @fault(
     3,
     "SIGSTOP past the lease, then SIGCONT",
-    "every write of the stale attempt is rejected; it learns that it is stale",
+    "every write of the stale attempt is rejected; the attempt is stopped",
     runs=2,
 )
 async def zombie(stage: Stage) -> None:
@@ -24,25 +24,25 @@ async def zombie(stage: Stage) -> None:
     paused = await stage.worker(client)
     gate = stage.gate()
     plain = await client.dispatch_many(3, "work", **gate.input)
-    told = stage.gate("told")
-    reporting = await client.dispatch_many(2, "reporting", **told.input)
+    reporting_gate = stage.gate("reporting")
+    reporting = await client.dispatch_many(2, "reporting", **reporting_gate.input)
     effects = await client.dispatch_many(2, "effect", **gate.input)
     held = [*plain, *reporting, *effects]
     await stage.until_started(*held)
 
     paused.pause()
-    heir = await stage.worker(client)
+    successor = await stage.worker(client)
     await stage.until_started(*held, lease=2)
     gate.open(lease=1)
     paused.resume()
-    # The stale attempts run to their ends while the new ones are held.
+    # The stale attempts run to their end while the gate holds the new ones.
     await until(lambda: _ended(stage, 1) >= len(held), 30, "the stale attempts have ended")
     await stage.until_alive(client, paused, since=stage.history.events(Kind.RESUMED)[0].wall)
     gate.open()
-    told.open()
+    reporting_gate.open()
 
     found = await stage.judge(client, allow=("overlapping",))
-    stage.require(heir.is_alive and paused.is_alive, "a worker ended")
+    stage.require(successor.is_alive and paused.is_alive, "a worker exited")
     rows = [await client.job(mark) for mark in held]
     stage.require({row["lease"] for row in rows} == {2}, f"completed under other leases: {rows}")
     effect_rows = await client.fetch("select mark, lease from faultbench_effects")
@@ -55,10 +55,11 @@ async def zombie(stage: Stage) -> None:
         for event in stage.history.events(Kind.ENDED)
         if event.lease == 1 and event.detail.get("how") == "stopped"
     }
-    # These never reach their gate: only the engine can end them.
+    # Their gate stays closed: only the engine can stop them.
     stage.require(set(reporting) <= stopped, f"stale attempts were not stopped: {stopped}")
     stage.require(
-        found.overlap < 30, f"stale attempts ran for {found.overlap:.1f} s beside the new ones"
+        found.overlap < 30,
+        f"stale attempts ran for {found.overlap:.1f} s concurrently with the new ones",
     )
 
 
@@ -69,12 +70,12 @@ async def rescue_races_completion(stage: Stage) -> None:
     raced = await stage.worker(client, **pace, max_concurrent=30)
     await stage.worker(client, app="faultbench.apps.older:app", **pace)
     for _ in range(4):
-        # Their ends fall around the moment at which the paused worker counts as dead.
+        # They end around the time when the paused worker counts as dead.
         for _ in range(6):
-            await client.dispatch("work", seconds=stage.dice.uniform(1, 5))
-        await asyncio.sleep(stage.dice.uniform(0.2, 0.5))
+            await client.dispatch("work", seconds=stage.rng.uniform(1, 5))
+        await asyncio.sleep(stage.rng.uniform(0.2, 0.5))
         raced.pause()
-        await asyncio.sleep(stage.dice.uniform(3.5, 5.5))
+        await asyncio.sleep(stage.rng.uniform(3.5, 5.5))
         raced.resume()
         await asyncio.sleep(1)
     found = await stage.judge(client, allow=("overlapping",))
@@ -87,18 +88,18 @@ async def rescue_races_completion(stage: Stage) -> None:
     "its old jobs are rescued; the old process is fenced",
     runs=2,
 )
-async def same_name(stage: Stage) -> None:
+async def same_id(stage: Stage) -> None:
     client = await stage.client()
-    name = str(uuid.uuid4())
-    first = await stage.worker(client, id=name)
+    worker_id = str(uuid.uuid4())
+    first = await stage.worker(client, id=worker_id)
     gate = stage.gate()
     marks = await client.dispatch_many(5, "work", **gate.input)
     await stage.until_started(*marks)
     first.pause()
-    # The new attempts end at once; the old ones are held until their process is resumed.
+    # The new attempts end immediately; the old ones wait until their process resumes.
     gate.open(lease=2)
 
-    await stage.worker(client, id=name)
+    await stage.worker(client, id=worker_id)
     alive = time.monotonic()
     again = await stage.until_started(*marks, lease=2, timeout=30)
     stage.recovered(max(event.monotonic for event in again) - alive, within=RECOVERY)
@@ -127,7 +128,7 @@ async def claimed_again(stage: Stage) -> None:
         *(await client.dispatch_many(2, "reporting", **gate.input)),
     ]
     await stage.until_started(*marks)
-    # It rescues, and cannot claim: it does not know the type.
+    # This worker rescues but cannot claim: it does not have the type.
     await stage.worker(client, app="faultbench.apps.older:app")
     sleeper.pause()
     await until(lambda: _all_rescued(client), 40, "the jobs were rescued")
@@ -140,9 +141,9 @@ async def claimed_again(stage: Stage) -> None:
     found = await stage.judge(client, allow=("overlapping",))
     stage.require(
         found.overlap < len(marks) * 1.0,
-        f"the older attempts ran for {found.overlap:.1f} s beside the newer ones",
+        f"the older attempts ran for {found.overlap:.1f} s concurrently with the newer ones",
     )
-    stage.require(sleeper.is_alive, "the worker ended")
+    stage.require(sleeper.is_alive, "the worker exited")
 
 
 async def _all_rescued(client: Client) -> bool:

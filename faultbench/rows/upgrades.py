@@ -1,7 +1,7 @@
 """Migrations and rolling upgrades under load.
 
 The next version is this one with one more migration, copied into the run's folder: a schema change
-that a release could bring, applied beside workers of this version.
+that a release could contain, applied while workers of this version run.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ create function faultbench_added() returns integer language sql immutable as 'se
 
 
 async def _next_version(stage: Stage) -> dict[str, str]:
-    """The environment in which `forge` is the next version."""
+    """Return an environment in which `forge` is the next version."""
     folder = stage.folder / "next"
     await asyncio.to_thread(shutil.copytree, ROOT / "src", folder)
     migrations = folder / "forge" / "sql" / "migrations"
@@ -40,7 +40,7 @@ def _migrating(stage: Stage, client: Client, env: dict[str, str]) -> Process:
 
 
 async def _longest_stall(client: Client, until: "asyncio.Task[None]") -> float:
-    """How long one plain dispatch took at most while a task ran."""
+    """Return the longest time of a plain dispatch while a task ran."""
     longest = 0.0
     while not until.done():
         began = time.monotonic()
@@ -50,14 +50,18 @@ async def _longest_stall(client: Client, until: "asyncio.Task[None]") -> float:
     return longest
 
 
-@fault(42, "a migration during load", "no dispatch stalls for more than 2 s; this version works on")
+@fault(
+    42,
+    "a migration during load",
+    "no dispatch stalls for more than 2 s; this version keeps working",
+)
 async def migration_under_load(stage: Stage) -> None:
     client = await stage.client()
     env = await _next_version(stage)
     workers = [await stage.worker(client) for _ in range(2)]
     loader = stage.client_of(client.url)
     loading = asyncio.create_task(
-        loader.load(25, rate=30, dice=stage.dice, kinds=("work", "effect", "flaky"))
+        loader.load(25, rate=30, rng=stage.rng, kinds=("work", "effect", "flaky"))
     )
     await asyncio.sleep(3)
     migrate = _migrating(stage, client, env)
@@ -69,7 +73,7 @@ async def migration_under_load(stage: Stage) -> None:
     stage.recovered(stall, within=LONGEST_STALL)
     stage.require(await _has_migrated(client), "the migration was not applied")
     await stage.judge(client)
-    stage.require(all(worker.is_alive for worker in workers), "a worker of this version ended")
+    stage.require(all(worker.is_alive for worker in workers), "a worker of this version exited")
     stage.note(f"the longest dispatch took {stall:.2f} s; add column with a default, new function")
 
 
@@ -85,7 +89,7 @@ async def _has_migrated(client: Client) -> bool:
 @fault(
     60,
     "a rolling upgrade with a schema change",
-    "no stall over 2 s, no lost job; both versions run side by side",
+    "no stall over 2 s, no lost job; both versions run at the same time",
 )
 async def rolling_upgrade(stage: Stage) -> None:
     client = await stage.client()
@@ -93,7 +97,7 @@ async def rolling_upgrade(stage: Stage) -> None:
     old = [await stage.worker(client) for _ in range(2)]
     loader = stage.client_of(client.url)
     loading = asyncio.create_task(
-        loader.load(35, rate=25, dice=stage.dice, kinds=("work", "work_in_thread", "flaky"))
+        loader.load(35, rate=25, rng=stage.rng, kinds=("work", "work_in_thread", "flaky"))
     )
     stalling = asyncio.create_task(_longest_stall(stage.client_of(client.url), loading))
     await asyncio.sleep(3)
@@ -105,11 +109,11 @@ async def rolling_upgrade(stage: Stage) -> None:
         new.append(await stage.worker(client, env=env))
         await asyncio.sleep(4)
         worker.terminate()
-        stage.require(await worker.ended(60) == 0, f"an old worker ended with {worker.code}")
+        stage.require(await worker.ended(60) == 0, f"an old worker exited with {worker.code}")
     await loading
     stage.recovered(await stalling, within=LONGEST_STALL)
     found = await stage.judge(client)
     ran = {event.pid for event in stage.starts()}
-    stage.require(ran >= {worker.pid for worker in (*old, *new)}, "a version ran nothing")
+    stage.require(ran >= {worker.pid for worker in (*old, *new)}, "one version ran no jobs")
     stage.require(not found.stopped, f"handlers were stopped: {found.stopped}")
     stage.note("the next version is this one with one more migration: there is no later release")

@@ -1,4 +1,4 @@
-"""Rows that were written by hand, past every check of the library."""
+"""Rows inserted manually, bypassing every check of the library."""
 
 import asyncio
 import hashlib
@@ -15,7 +15,7 @@ from faultbench.stage import Stage
 
 TOKEN = "faultbench-token-for-the-operator-of-this-run"
 SECRET = "faultbench-secret-that-signs-watch-tokens-0123"
-# JSON that PostgreSQL stores and a reader may stumble over.
+# JSON that PostgreSQL accepts and readers may fail to parse.
 INPUTS = {
     "a number of 100,000 digits": '{"a": ' + "9" * 100_000 + "}",
     "5,000 nested arrays": "[" * 5_000 + "]" * 5_000,
@@ -30,10 +30,10 @@ INPUTS = {
 
 @fault(
     58,
-    "rows written by hand: huge numbers, deep JSON, odd keys",
-    "lists, API and commands show them; the worker dead-letters what it cannot read",
+    "rows inserted manually: huge numbers, deep JSON, odd keys",
+    "lists, API and commands show them; the worker dead-letters unreadable rows",
 )
-async def written_by_hand(stage: Stage) -> None:
+async def inserted_manually(stage: Stage) -> None:
     client = await stage.client()
     await client.dispatch_many(3, "work")
     for text in INPUTS.values():
@@ -48,13 +48,13 @@ async def written_by_hand(stage: Stage) -> None:
     await _all_readers(stage, client, address, "while they wait")
 
     worker = await stage.worker(client)
-    await until(lambda: _is_done(client), 60, "the worker has done or buried each row")
+    await until(lambda: _is_done(client), 60, "the worker has completed or dead-lettered each row")
     counts = await client.fetch(
         "select status, count(*) as n from forge_jobs where job_type = 'empty' group by status"
     )
     stage.note("became " + ", ".join(f"{row['n']} {row['status']}" for row in counts))
     await _all_readers(stage, client, address, "afterwards")
-    stage.require(worker.is_alive, "the worker ended")
+    stage.require(worker.is_alive, "the worker exited")
     mark = await client.dispatch("work")
     await client.until_status(mark, "completed")
 
@@ -82,30 +82,30 @@ async def _serve(stage: Stage, client: Client) -> str:
         env={"FORGE_DATABASE_URL": client.url},
     )  # fmt: skip
     address = f"http://127.0.0.1:{port}"
-    await until(lambda: _answer(f"{address}/readyz"), 60, "the server is ready")
+    await until(lambda: _status(f"{address}/readyz"), 60, "the server is ready")
     return address
 
 
-async def _answer(url: str) -> int | None:
-    def ask() -> int | None:
+async def _status(url: str) -> int | None:
+    def request_status() -> int | None:
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}"})
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
-                json.loads(answer.read())
-                return int(answer.status)
+            with urllib.request.urlopen(request, timeout=20) as response:
+                json.loads(response.read())
+                return int(response.status)
         except urllib.error.HTTPError as error:
             return error.code if error.code != 503 else None
         except OSError:
             return None
 
-    return await asyncio.to_thread(ask)
+    return await asyncio.to_thread(request_status)
 
 
 async def _all_readers(stage: Stage, client: Client, address: str, when: str) -> None:
-    """Read the rows by every list there is."""
+    """Read the rows through every list."""
     wrong = []
     for path in ("/_api/jobs", "/api/jobs/admin/queue/", "/api/jobs/admin/dlq/"):
-        code = await _answer(f"{address}{path}")
+        code = await _status(f"{address}{path}")
         if code != 200:
             wrong.append(f"GET {path}: {code}")
     for command in (("jobs", "list", "--limit=100"), ("dlq", "list"), ("dlq", "groups")):

@@ -18,17 +18,17 @@ from faultbench.stage import Stage
 async def killed_worker(stage: Stage) -> None:
     client = await stage.client()
     doomed = await stage.worker(client)
-    heir = await stage.worker(client)
+    successor = await stage.worker(client)
     gate = stage.gate()
     held = await client.dispatch_many(10, "work", **gate.input)
-    short = [await client.dispatch("work", seconds=stage.dice.uniform(0, 0.3)) for _ in range(100)]
+    short = [await client.dispatch("work", seconds=stage.rng.uniform(0, 0.3)) for _ in range(100)]
     await stage.until_started(*held)
     of_doomed = [
         event.mark for event in stage.starts() if event.pid == doomed.pid and event.mark in held
     ]
     stage.require(of_doomed, "the worker to be killed ran nothing")
-    # The kill comes at any moment of a heartbeat interval.
-    await asyncio.sleep(stage.dice.uniform(0, 2))
+    # Kill at a random time within a heartbeat interval.
+    await asyncio.sleep(stage.rng.uniform(0, 2))
 
     doomed.kill()
 
@@ -36,17 +36,17 @@ async def killed_worker(stage: Stage) -> None:
     (killed,) = stage.history.events(Kind.KILLED)
     again = await stage.until_started(*of_doomed, lease=2, timeout=30)
     stage.recovered(max(event.monotonic for event in again) - killed.monotonic, within=RECOVERY)
-    stage.require(heir.is_alive, "the other worker ended")
+    stage.require(successor.is_alive, "the other worker exited")
     found = await stage.judge(client)
     stage.require(
-        set(found.duplicated) <= {*of_doomed, *short}, "a job of the living worker ran twice"
+        set(found.duplicated) <= {*of_doomed, *short}, "a job of the live worker ran twice"
     )
 
 
 @fault(
     2,
     "SIGKILL between a handler's end and its completion",
-    "the job runs again; one finalisation is accepted",
+    "the job runs again; one completion is accepted",
     runs=2,
 )
 async def killed_before_completion(stage: Stage) -> None:
@@ -56,7 +56,7 @@ async def killed_before_completion(stage: Stage) -> None:
     neighbours = await client.dispatch_many(3, "work", **gate.input)
     dying = await client.dispatch_many(3, "dying_at_the_end", **gate.input)
     await stage.until_started(*neighbours, *dying)
-    heir = await stage.worker(client)
+    successor = await stage.worker(client)
 
     gate.open()
 
@@ -66,12 +66,14 @@ async def killed_before_completion(stage: Stage) -> None:
     again = [event.monotonic for event in stage.starts() if event.lease > 1]
     stage.require(again, "nothing ran again")
     stage.recovered(max(again) - killed.monotonic)
-    stage.require(heir.is_alive, "the other worker ended")
-    stage.note(f"{len(found.duplicated)} handlers had ended unheard and ran again")
+    stage.require(successor.is_alive, "the other worker exited")
+    stage.note(f"{len(found.duplicated)} handlers ended without an ack and ran again")
 
 
 @fault(
-    6, "the row of a worker is deleted", "its jobs are rescued when it is dead, kept while it lives"
+    6,
+    "the row of a worker is deleted",
+    "its jobs are rescued when it is dead, kept while it is alive",
 )
 async def deleted_row(stage: Stage) -> None:
     client = await stage.client()
@@ -79,9 +81,9 @@ async def deleted_row(stage: Stage) -> None:
     gate, other_gate = stage.gate(), stage.gate("other")
     of_dead = await client.dispatch_many(4, "work", **gate.input)
     await stage.until_started(*of_dead)
-    living = await stage.worker(client, stale_threshold="10s")
-    of_living = await client.dispatch_many(4, "work", **other_gate.input)
-    await stage.until_started(*of_living)
+    live = await stage.worker(client, stale_threshold="10s")
+    of_live = await client.dispatch_many(4, "work", **other_gate.input)
+    await stage.until_started(*of_live)
 
     dead.kill()
     killed = stage.history.events(Kind.KILLED)[0]
@@ -92,18 +94,16 @@ async def deleted_row(stage: Stage) -> None:
     other_gate.open()
 
     found = await stage.judge(client)
-    stage.require(living.is_alive, "the living worker ended")
-    lived = [
-        event for event in stage.starts() if event.mark in of_living and event.pid == living.pid
-    ]
+    stage.require(live.is_alive, "the live worker exited")
+    lived = [event for event in stage.starts() if event.mark in of_live and event.pid == live.pid]
     twice = set(found.duplicated) & {event.mark for event in lived if event.lease == 1}
-    stage.require(not twice, f"jobs of the living worker ran twice: {twice}")
+    stage.require(not twice, f"jobs of the live worker ran twice: {twice}")
 
 
 @fault(
     7,
-    "a rescuer dies in its sweep, or one row cannot be rescued",
-    "the others are still rescued",
+    "a rescuer dies during a rescue, or one row cannot be rescued",
+    "the other jobs are still rescued",
 )
 async def wedged_rescue(stage: Stage) -> None:
     client = await stage.client()
@@ -114,17 +114,17 @@ async def wedged_rescue(stage: Stage) -> None:
     wedged = await client.job(marks[2])
     await client.execute(f"""
         create function wedge() returns trigger language plpgsql as
-        $$begin raise exception 'this row stays where it is'; end$$;
+        $$begin raise exception 'this row cannot be rescued'; end$$;
         create trigger wedge before update on forge_jobs for each row
         when (new.id = '{wedged["id"]}' and new.status = 'retry') execute function wedge()""")
     rescuer = await stage.worker(client)
     locker = await client.connect()
     lock = locker.transaction()
     await lock.start()
-    # The sweep records what it rescues here, so that it waits with its rows locked.
+    # The rescue writes to this table, so it waits while it holds its row locks.
     await locker.execute("lock table forge_attempts in exclusive mode")
     doomed.kill()
-    await until(lambda: _somebody_waits(stage), 30, "the sweep waits")
+    await until(lambda: _is_waiting_for_lock(stage), 30, "the rescue waits")
     rescuer.kill()
     await lock.rollback()
     await locker.close()
@@ -141,7 +141,7 @@ async def wedged_rescue(stage: Stage) -> None:
     await stage.judge(client)
 
 
-async def _somebody_waits(stage: Stage) -> bool:
+async def _is_waiting_for_lock(stage: Stage) -> bool:
     client = await stage.client()
     waiting = (
         "select count(*) from pg_stat_activity "

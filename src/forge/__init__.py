@@ -2,10 +2,8 @@
 
 from forge.app import Forge
 from forge.calls.context import ActionContext, MutationContext
-from forge.calls.decorator import action, mutation
-from forge.calls.definition import ActionDefinition, MutationDefinition
-from forge.config import Config
-from forge.core.auth import Auth
+from forge.config.settings import Config
+from forge.core.context import Auth
 from forge.core.dead_letter import DeadLetter, DeadLetterGroup
 from forge.core.errors import (
     AccessRefused,
@@ -30,19 +28,18 @@ from forge.core.errors import (
     UnknownJobType,
     UnknownSchedule,
 )
-from forge.core.job import Priority
+from forge.core.job import JobRecord, Priority
 from forge.core.lifecycle import State, Status
-from forge.core.record import JobRecord
+from forge.core.payload_rules import PayloadValidator
 from forge.core.retry import Retry
-from forge.core.rules import PayloadValidator
-from forge.core.schedule_record import ScheduleRecord
+from forge.core.schedules.record import ScheduleRecord
 from forge.core.signals import NonRetryable, RateLimited, Rejected, Retryable, Snooze, Transient
-from forge.handle import JobHandle
-from forge.registry import JobDefinition, job
-from forge.schedules.decorator import cron, schedule
-from forge.schedules.definition import ScheduleDefinition
-from forge.worker.context import JobContext
-from forge.worker.schedule_context import ScheduleContext
+from forge.definitions.call import ActionDefinition, MutationDefinition, action, mutation
+from forge.definitions.job import JobDefinition, job
+from forge.definitions.schedule import ScheduleDefinition, cron, schedule
+from forge.jobs.context import JobContext
+from forge.jobs.handle import JobHandle
+from forge.worker.handlers.schedule_context import ScheduleContext
 from forge.worker.worker import Worker
 
 __all__ = [

@@ -1,74 +1,72 @@
-"""Forge: puts the parts together and offers the verbs."""
+"""Forge: the parts of an app, and its verbs."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
-from functools import cached_property, partial
+from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 from uuid import UUID
 
-from forge import dispatch as dispatching
-from forge.calls.definition import CallDefinition
-from forge.calls.verbs import Calls
-from forge.catalog import Catalog
-from forge.classify import Classifier
-from forge.config import Config, given_or_loaded, given_url
+from forge.builtin_jobs.definitions import cancelling, deleting, rescheduling, running_now
+from forge.builtin_jobs.reprocess import reprocess
+from forge.calls.context import Who
+from forge.calls.run import CallRunner
+from forge.config.settings import Config, given_or_loaded, given_url
 from forge.core.errors import InvalidValue, UnknownJob
-from forge.core.record import JobRecord
-from forge.core.wish import Options, check_dict, check_tenant, check_uuid
+from forge.core.events import Events
+from forge.core.job import JobRecord
+from forge.core.new_job import DispatchOptions, check_dict, check_tenant, check_uuid
 from forge.dead_letters import DeadLetters
-from forge.handle import JobHandle
-from forge.job_type import JobType
-from forge.lookout import Lookout
-from forge.registry import In, JobDefinition, job
-from forge.requesting import Requesting
-from forge.requests import QUEUE
-from forge.schedules.definition import ScheduleDefinition
-from forge.schedules.recurring import Recurring
-from forge.session import Session
-from forge.signature import Handler
+from forge.definitions.call import CallDefinition
+from forge.definitions.catalog import Catalog
+from forge.definitions.error_classification import Classifier
+from forge.definitions.job import In, JobDefinition, Out
+from forge.definitions.payload_warnings import PayloadWarnings
+from forge.definitions.registry import Registry
+from forge.definitions.schedule import Decorates
+from forge.jobs.dispatch import Dispatcher
+from forge.jobs.follow import Watcher
+from forge.jobs.handle import JobHandle
+from forge.jobs.session import Session, Sessions, Telemetry
+from forge.schedules.app_schedules import Schedules
 from forge.store import jobs
-from forge.store.borrowed import all_or_nothing, notify_on, run_on
-from forge.store.jobs import Dispatched
+from forge.store.borrowed import run_on
+from forge.store.connection.tenant import Callers, act_in_transaction
 from forge.store.migrate import index_waiting, migrate
-from forge.store.notify import WAKE
-from forge.store.tenant import Callers, act_in_transaction
-from forge.telemetry.measured import Measured
-from forge.transports.switch import switch
-from forge.waker import MANY
-from forge.watch import Watcher
+from forge.telemetry.metrics.registries import Metrics
+from forge.transports.outbox_switch import switch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from forge.core.retry import ErrorClass
-    from forge.decorator import MakesJobs
-    from forge.store.database import Connection
-    from forge.sync import SyncForge
+    from forge.definitions.call import MakesActions, MakesMutations
+    from forge.definitions.job import MakesJobs
+    from forge.definitions.schedule import ScheduleAttributes
+    from forge.sync.app import SyncForge
 
 Middleware = Callable[[Any, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 
 
-class Forge(Calls, Recurring, Requesting, Measured):
+class Forge:
     """An application's jobs and the database they live in.
 
     Without a configured database it starts the embedded PostgreSQL when it is first used.
     """
 
     def __init__(self, config: Config | None = None, *, database_url: str | None = None) -> None:
-        Calls.__init__(self)
-        Recurring.__init__(self)
-        Measured.__init__(self)
-        self.definitions: dict[str, JobDefinition[Any, Any]] = {}
+        self._telemetry = Telemetry(Events(), Metrics(), [])
+        self.events, self.metrics, self.observers = self._telemetry
+        self._registry = Registry(self)
+        self.definitions = self._registry.jobs
+        self.schedule_definitions = self._registry.schedules
+        self.calls = self._registry.calls
         self.middlewares: list[Middleware] = []
         self.classifier = Classifier()
-        self._session: Session | None = None
-        # The database role that Forge's own statements take.
-        self._role: str | None = None
-        self.configure(given_or_loaded(config), database_url=database_url)
+        self._configure(given_or_loaded(config), database_url)
 
     @classmethod
     def from_file(cls, path: str | Path = "forge.toml") -> Self:
@@ -76,72 +74,99 @@ class Forge(Calls, Recurring, Requesting, Measured):
         return cls(Config.load(Path(path)))
 
     def configure(self, config: Config, *, database_url: str | None = None) -> None:
-        """Take other settings, as tests do with an application's own app, while it is not open."""
-        if self._session is not None:
+        """Replace the settings of an app that is not open, as tests do."""
+        if self._sessions.is_open:
             raise InvalidValue("the app is open with the settings it has; close it first")
-        self.config = config
-        self._database_url = given_url(database_url) or config.database.url
-        self._catalog = Catalog(self.definitions, config.payload.max_input, Lookout(self.events))
+        self._configure(config, database_url)
+
+    def _configure(self, config: Config, database_url: str | None) -> None:
+        self._payload_warnings = PayloadWarnings(self.events)
+        url = given_url(database_url) or config.database.url
+        self._assemble(Sessions(config, self._telemetry, url))
+
+    def _assemble(self, sessions: Sessions) -> None:
+        """Build the parts that use settings and connections."""
+        limits = sessions.config.payload
+        self._sessions = sessions
+        self.catalog = Catalog(
+            self.definitions, limits.max_input, self._payload_warnings, sessions.run
+        )
+        self.dispatcher = Dispatcher(self.catalog, sessions, self)
+        self.call_runner = CallRunner(self._registry, sessions, self.dispatcher, limits)
+        self._schedules = Schedules(sessions, self.catalog, self.schedule_definitions, self.events)
+        self._dead_letters = DeadLetters(sessions, self.catalog, self.dispatcher, reprocess)
+
+    @property
+    def config(self) -> Config:
+        """The settings; other ones take effect with the connections that are opened next."""
+        return self._sessions.config
+
+    @config.setter
+    def config(self, config: Config) -> None:
+        self._sessions.config = config
+        self._assemble(self._sessions)
 
     @property
     def is_embedded(self) -> bool:
         """Whether no database is configured, so that the app uses the embedded PostgreSQL."""
-        return self._database_url is None
+        return self._sessions.configured_url is None
 
     @property
     def database_url(self) -> str | None:
         """The configured URL, or that of the embedded PostgreSQL while the app is open."""
-        if self._database_url is not None:
-            return self._database_url
-        own = None if self._session is None else self._session.embedded_url
-        return own or (self.sync.database_url if "sync" in self.__dict__ else None)
+        url = self._sessions.database_url
+        return url or (self.sync.database_url if "sync" in self.__dict__ else None)
 
     @database_url.setter
     def database_url(self, url: str | None) -> None:
-        self._database_url = url
+        self._sessions.configured_url = url
+
+    def take_role(self, role: str) -> None:
+        """Run Forge's own statements with this database role; call it before the app is used."""
+        self._sessions.role = role
 
     def register(self, *definitions: JobDefinition[Any, Any] | CallDefinition[Any, Any]) -> None:
         """Make these jobs, schedules, mutations and actions this app's own."""
         for definition in definitions:
-            match definition:
-                case CallDefinition():
-                    self._register_call(definition)
-                case ScheduleDefinition():
-                    self._register_schedule(definition)
-                case JobDefinition():
-                    self._register_job(definition)
-                case _:
-                    raise InvalidValue(
-                        "app.register takes what @forge.job and its like have made, not "
-                        f"{definition!r}; decorate it first"
-                    )
-
-    def _register_job(self, definition: JobDefinition[Any, Any]) -> None:
-        known = self.definitions.get(definition.name)
-        if known is not None and known is not definition:
-            raise InvalidValue(
-                f"there are two jobs named {definition.name!r}; give one another name with "
-                "@forge.job(name=…)"
-            )
-        if definition.name.startswith("forge."):
-            raise InvalidValue(f"{definition.name!r}: names in forge.* are Forge's; choose another")
-        definition.app = self
-        self.definitions[definition.name] = definition
+            self._registry.register(definition)
 
     @property
     def job(self) -> "MakesJobs":
         """Define a job and register it, in one: `@app.job` or `@app.job(timeout="5m")`."""
-        return self._job
+        return self._registry.job
 
-    def _job(self, handler: Handler | None = None, /, **attributes: Any) -> Any:
-        if handler is not None:
-            return self._registered(JobDefinition(handler))
-        make = job(**attributes)
-        return lambda handler: self._registered(make(handler))
+    @property
+    def mutation(self) -> "MakesMutations":
+        """Define a mutation and register it, in one: `@app.mutation`."""
+        return self._registry.mutation
 
-    def _registered(self, definition: JobDefinition[Any, Any]) -> JobDefinition[Any, Any]:
-        self._register_job(definition)
-        return definition
+    @property
+    def action(self) -> "MakesActions":
+        """Define an action and register it, in one: `@app.action`."""
+        return self._registry.action
+
+    def schedule(
+        self,
+        type: str,
+        /,
+        *,
+        every: str | timedelta | None = None,
+        **attributes: "Unpack[ScheduleAttributes]",
+    ) -> Decorates:
+        """Define the handler of a type of schedules and register it, in one."""
+        return self._registry.schedule(type, every=every, **attributes)
+
+    def cron(
+        self,
+        expression: str,
+        /,
+        *,
+        tz: str = "UTC",
+        type: str | None = None,
+        **attributes: "Unpack[ScheduleAttributes]",
+    ) -> Decorates:
+        """Define a function that runs by the clock and register it, in one."""
+        return self._registry.cron(expression, tz=tz, type=type, **attributes)
 
     def middleware(self, wrap: Middleware) -> Middleware:
         """Wrap every attempt in `async def wrap(ctx, call_next)`, which awaits `call_next()`."""
@@ -149,29 +174,40 @@ class Forge(Calls, Recurring, Requesting, Measured):
         return wrap
 
     def classify(self, exception: type[BaseException], error_class: "ErrorClass") -> None:
-        """Say how errors of this type are to be retried."""
+        """Say how errors of this type are retried."""
         self.classifier.add(exception, error_class)
 
+    @overload
     async def dispatch(
         self,
-        job: JobDefinition[In, Any] | str,
+        job: JobDefinition[In, Out],
         input: In | dict[str, Any] | None = None,
         *,
         conn: Any = None,
         notify: bool = False,
-        **options: "Unpack[Options]",
-    ) -> JobHandle:
+        **options: "Unpack[DispatchOptions]",
+    ) -> JobHandle[Out]: ...
+    @overload
+    async def dispatch(
+        self,
+        job: str,
+        input: Any = None,
+        *,
+        conn: Any = None,
+        notify: bool = False,
+        **options: "Unpack[DispatchOptions]",
+    ) -> JobHandle[Any]: ...
+    async def dispatch(
+        self,
+        job: JobDefinition[Any, Any] | str,
+        input: Any = None,
+        *,
+        conn: Any = None,
+        notify: bool = False,
+        **options: "Unpack[DispatchOptions]",
+    ) -> JobHandle[Any]:
         """Ask for one call of a job, in the caller's transaction where `conn` is given."""
-        session = self._session_here()
-        if conn is None:
-            kind = await self._job_type(job, None)
-            (made,) = await (await session.database()).run(dispatching.one(kind, input, options))
-            session.wake(is_request=kind.defaults.queue == QUEUE)
-        else:
-            made = await self._one_on(conn, job, input, options, notify)
-            if not notify:
-                session.wake_later()
-        return JobHandle(self, made.id, deduplicated=not made.is_new)
+        return await self.dispatcher.dispatch(job, input, options, conn=conn, notify=notify)
 
     async def dispatch_many(
         self,
@@ -180,59 +216,13 @@ class Forge(Calls, Recurring, Requesting, Measured):
         *,
         conn: Any = None,
         notify: bool = False,
-        **options: "Unpack[Options]",
+        **options: "Unpack[DispatchOptions]",
     ) -> int:
         """Ask for one call per input: all are dispatched, or none. Returns how many are new.
 
         Inputs may come from a generator: memory stays constant however many there are.
         """
-        session = self._session_here()
-        if conn is None:
-            kind = await self._job_type(job, None)
-            async with self._transaction() as connection:
-                return await dispatching.many_on(connection, kind, inputs, options)
-        count = await self._many_on(conn, job, inputs, options, notify)
-        if not notify:
-            session.wake_later()
-        return count
-
-    async def _one_on(
-        self,
-        conn: Any,
-        job: JobDefinition[Any, Any] | str,
-        input: Any,
-        options: Options,
-        notify: bool,
-    ) -> Dispatched:
-        """Dispatch on a borrowed connection; needs an event loop only if the connection does."""
-        made = await dispatching.one_on(conn, await self._job_type(job, conn), input, options)
-        if notify:
-            await notify_on(conn, WAKE)
-        return made
-
-    async def _many_on(
-        self,
-        conn: Any,
-        job: JobDefinition[Any, Any] | str,
-        inputs: Iterable[Any],
-        options: Options,
-        notify: bool,
-    ) -> int:
-        """Dispatch many on a borrowed connection, all or none, whatever the caller then does."""
-        kind = await self._job_type(job, conn)
-        async with all_or_nothing(conn):
-            count = await dispatching.many_on(conn, kind, inputs, options)
-        if notify:
-            await notify_on(conn, WAKE)
-        return count
-
-    @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator["Connection[Any]"]:
-        """Hold a transaction for what is dispatched in it; the workers hear of its commit."""
-        session = self._session_here()
-        async with (await session.database()).transaction() as connection:
-            yield connection
-        session.wake(MANY)
+        return await self.dispatcher.dispatch_many(job, inputs, options, conn=conn, notify=notify)
 
     async def act_for(
         self, conn: Any, *, tenant_id: int | None = None, auth: dict[str, Any] | None = None
@@ -243,46 +233,79 @@ class Forge(Calls, Recurring, Requesting, Measured):
         writes jobs, reviews and audit rows in that name alone, whatever SQL it runs.
         """
         tenant = check_tenant(tenant_id)
-        callers = self._callers()
+        callers = Callers(self.config.auth.secret)
         caller = callers.tenant(tenant)
         if auth is not None:
             caller = callers.bound(tenant, check_dict(auth, "auth"))
         await run_on(conn, act_in_transaction(caller))
 
-    def _callers(self) -> Callers:
-        return Callers(self.config.auth.secret)
+    async def call(
+        self,
+        call: CallDefinition[Any, Any] | str,
+        input: Any = None,
+        *,
+        auth: dict[str, Any] | None = None,
+        tenant_id: int | None = None,
+        correlation_id: UUID | str | None = None,
+    ) -> Any:
+        """Run a mutation or an action here and now, and return what it returns."""
+        return await self.call_runner.call(call, input, Who.of(auth, tenant_id, correlation_id))
 
     async def get(self, job_id: UUID | str) -> JobRecord:
         """Return a job as it stands now."""
-        wanted = jobs.get([check_uuid(job_id)])
-        found = await (await self._session_here().database()).run(wanted)
+        found = await self._sessions.run(jobs.get([check_uuid(job_id)]))
         if not found:
             raise UnknownJob.of(job_id)
         return JobRecord.from_row(found[0])
 
-    def handle(self, job_id: UUID | str) -> JobHandle:
-        """Return the handle of a job that was dispatched earlier."""
+    def handle(self, job_id: UUID | str) -> JobHandle[Any]:
+        """Return the handle of a job that was dispatched earlier; its result is plain JSON."""
         return JobHandle(self, check_uuid(job_id))
+
+    async def cancel(
+        self, job_id: UUID | str, *, reason: str | None = None, **options: "Unpack[DispatchOptions]"
+    ) -> JobHandle:
+        """Ask a worker to cancel a job, wherever it stands."""
+        return await self.dispatcher.dispatch(*cancelling(job_id, reason), options)
+
+    async def delete(self, job_id: UUID | str, **options: "Unpack[DispatchOptions]") -> JobHandle:
+        """Ask a worker to give up, cancel or erase a job, according to where it stands."""
+        return await self.dispatcher.dispatch(*deleting(job_id), options)
+
+    async def run_now(self, job_id: UUID | str, **options: "Unpack[DispatchOptions]") -> JobHandle:
+        """Ask a worker to make a waiting job due at once."""
+        return await self.dispatcher.dispatch(*running_now(job_id), options)
+
+    async def reschedule(
+        self, job_id: UUID | str, at: datetime, **options: "Unpack[DispatchOptions]"
+    ) -> JobHandle:
+        """Ask a worker to move a waiting job to another time."""
+        return await self.dispatcher.dispatch(*rescheduling(job_id, at), options)
+
+    @property
+    def schedules(self) -> Schedules:
+        """The verbs of schedules: `await app.schedules.ensure("fetch_feed", "42", …)`."""
+        return self._schedules
 
     @property
     def dead_letters(self) -> DeadLetters:
         """The jobs that need a person: list, group, reprocess, discard."""
-        return DeadLetters(self)
+        return self._dead_letters
 
     @cached_property
     def sync(self) -> "SyncForge":
         """The same verbs for code without an event loop."""
-        from forge.sync import SyncForge
+        from forge.sync.app import SyncForge
 
         return SyncForge(self)
 
     async def watcher(self) -> Watcher:
         """Return what follows jobs for this app."""
-        return await self._session_here().watcher()
+        return await self._sessions.here().watcher()
 
     async def session(self) -> Session:
         """Return what this app holds open in the running event loop."""
-        return self._session_here()
+        return self._sessions.here()
 
     def run(self) -> None:
         """Run a worker and the HTTP server in this process until SIGTERM or Ctrl-C.
@@ -290,16 +313,16 @@ class Forge(Calls, Recurring, Requesting, Measured):
         The first signal lets jobs and requests end, the second does not. In production run them
         apart, with `forge worker` and `forge server`.
         """
-        from forge.cli.run_app import run_app
+        from forge.cli.processes.run_app import run_app
 
         run_app(self)
 
     async def migrate(self) -> list[str]:
         """Apply the migrations that the database lacks, and return their names.
 
-        The rows of what runs by the clock (`@app.cron`) are made, too.
+        The rows of cron schedules (`@app.cron`) are created, too.
         """
-        database = await self._session_here().database()
+        database = await self._sessions.database()
         applied = await migrate(database)
         await switch(database, self.config.transport)
         if self.config.server.max_pending_per_tenant is not None:
@@ -308,15 +331,13 @@ class Forge(Calls, Recurring, Requesting, Measured):
         return [str(step) for step in applied]
 
     async def close(self) -> None:
-        """Let go of connections and of the embedded server."""
+        """Close connections and the embedded server."""
         if "sync" in self.__dict__:
             await asyncio.to_thread(self.sync.close)
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        await self._sessions.close()
 
     async def __aenter__(self) -> Self:
-        await self._session_here().database()
+        await self._sessions.database()
         await self.schedules.plant_at_start()
         return self
 
@@ -328,26 +349,9 @@ class Forge(Calls, Recurring, Requesting, Measured):
     ) -> None:
         await self.close()
 
-    def _twin(self) -> Self:
+    def clone(self) -> Self:
         """Return the same app with connections of its own, for another event loop."""
-        twin = copy(self)
-        twin._session = None
-        twin.__dict__.pop("sync", None)
-        return twin
-
-    def _wake_later(self) -> None:
-        """Tell idle workers of what somebody else will commit, if this app is open here."""
-        if self._session is not None:
-            self._session.wake_later()
-
-    def _session_here(self) -> Session:
-        loop = asyncio.get_running_loop()
-        if self._session is None or self._session.loop is not loop:
-            # Connections belong to the loop that opened them; another loop opens its own.
-            self._session = Session(loop, self.config, self._database_url, self, self._role)
-        return self._session
-
-    async def _job_type(self, job: JobDefinition[Any, Any] | str, conn: Any) -> JobType:
-        if conn is not None:
-            return await self._catalog.find(job, partial(run_on, conn))
-        return await self._catalog.find(job, (await self._session_here().database()).run)
+        clone = copy(self)
+        clone.__dict__.pop("sync", None)
+        clone._assemble(self._sessions.clone())
+        return clone

@@ -1,4 +1,4 @@
-"""The feeds application on a test's database, the site that it reads, and a worker."""
+"""The feeds example on a test database, with a test site and a worker."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -14,9 +14,9 @@ from examples.feeds.web import web
 from examples.serving import serving
 
 from forge import ScheduleRecord
+from tests.apps import Work, make_app, work
 from tests.examples.settings import on_database
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import Work, make_app, work
 
 __all__ = ["make_app", "work"]
 
@@ -25,7 +25,7 @@ StartWorker = Callable[[], Awaitable[None]]
 
 
 class Reader:
-    """Whoever subscribes to what the site has, and looks at what comes of it."""
+    """Subscribes to the feeds of the site, and reads the results."""
 
     def __init__(self, site: Site, psql: "asyncpg.Connection[Any]") -> None:
         self.site = site
@@ -51,14 +51,14 @@ class Reader:
         return [row["title"] for row in rows]
 
     async def make_overdue(self, name: str) -> None:
-        """Let the time of the next run pass."""
+        """Move the next run into the past."""
         await self.psql.execute(
             "update forge_schedules set next_run_at = now() - interval '1 hour' where id = $1",
             (await self.schedule(name)).id,
         )
 
     async def fetched(self, name: str, times: int = 1) -> ScheduleRecord:
-        """Wait until so many runs are over, and see that the feed says what its schedule says."""
+        """Wait for this many runs, and check that the feed agrees with its schedule."""
 
         async def is_over() -> ScheduleRecord | None:
             row = await self.schedule(name)
@@ -70,7 +70,7 @@ class Reader:
         return row
 
     async def fetch_again(self, name: str) -> ScheduleRecord:
-        """Fetch out of turn, and wait for the end."""
+        """Fetch immediately, and wait for the end of the run."""
         runs = len((await self.schedule(name)).recent_runs)
         await app.schedules.run_now(fetch_feed, str((await self.feed(name))["id"]))
         return await self.fetched(name, runs + 1)
@@ -82,7 +82,7 @@ class Reader:
 
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
-    """A site with a feed of each kind."""
+    """A site with a feed of each format."""
     made = Site()
     async with serving(made.asgi) as made.address:
         made.documents = {
@@ -99,7 +99,7 @@ async def reader(
     site: Site, database_url: str, psql: "asyncpg.Connection[Any]",
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Reader]:  # fmt: skip
-    """The application itself, on the test's database; a minute lasts a minute."""
+    """The application on the test's database, with real intervals."""
     await psql.execute(SCHEMA.read_text())
     async with on_database(app, database_url), serving(web) as address:
         monkeypatch.setenv("FEEDS_PUBLIC_URL", address)

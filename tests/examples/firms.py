@@ -1,4 +1,4 @@
-"""The two firms on a test's database: their provider, the API over HTTP, and a worker."""
+"""The firms example on a test database: the mail provider, the HTTP API, and a worker."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -7,16 +7,16 @@ from typing import Any
 import asyncpg
 import httpx
 import pytest
+from examples.firm.api_client import ApiClients
 from examples.firm.app import app
 from examples.firm.connections import connect
-from examples.firm.desk import Desks
 from examples.firm.local_provider import Provider
 from examples.firm.people import ACCOUNTANTS, LAWYERS, tokens
 from examples.serving import serving
 
 from forge.http import create_app
+from tests.apps import Work, make_app, work
 from tests.examples.settings import on_database
-from tests.flow.engine.conftest import Work, make_app, work
 
 __all__ = ["make_app", "work"]
 
@@ -24,10 +24,12 @@ SCHEMA = Path(__file__).parents[2] / "examples" / "firm" / "schema.sql"
 
 
 class Firms:
-    """Everybody at their desks, and a mailbox for each firm."""
+    """The API clients of all users, and a mailbox per firm."""
 
-    def __init__(self, desks: Desks, provider: Provider, psql: "asyncpg.Connection[Any]") -> None:
-        self.desks = desks
+    def __init__(
+        self, clients: ApiClients, provider: Provider, psql: "asyncpg.Connection[Any]"
+    ) -> None:
+        self.clients = clients
         self.provider = provider
         self.psql = psql
         self.mailbox = self.theirs = 0
@@ -40,7 +42,7 @@ class Firms:
         return await connect(self.psql, tenant_id, self.provider.address, token)
 
     async def attempts(self, job_id: str) -> list[Any]:
-        found = await self.desks.max.get(f"/_api/jobs/{job_id}/attempts")
+        found = await self.clients.max.get(f"/_api/jobs/{job_id}/attempts")
         return list(found["items"])
 
     async def count(self, table: str) -> int:
@@ -49,7 +51,7 @@ class Firms:
 
 @pytest.fixture
 async def firms(database_url: str, psql: "asyncpg.Connection[Any]") -> AsyncIterator[Firms]:
-    """The application itself on the test's database, its API on a port of this machine."""
+    """The application on the test's database, with its API on a loopback port."""
     auth = {"secret": 32 * "s", "tokens": tokens()}
     await psql.execute(SCHEMA.read_text())
     provider = Provider()
@@ -59,13 +61,13 @@ async def firms(database_url: str, psql: "asyncpg.Connection[Any]") -> AsyncIter
         serving(create_app(app)) as address,
         httpx.AsyncClient(base_url=address, timeout=30) as http,
     ):
-        made = Firms(Desks.at(http), provider, psql)
+        made = Firms(ApiClients.at(http), provider, psql)
         await made.connect_mailboxes()
         yield made
 
 
 @pytest.fixture
 async def at_work(firms: Firms, work: Work) -> Firms:
-    """The same, with a worker."""
+    """The application with a running worker."""
     await work(app)
     return firms

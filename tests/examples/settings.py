@@ -1,16 +1,16 @@
-"""The settings of a test for an example's own app."""
+"""Test settings for the app of an example."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from forge import Config, Forge
-from tests.flow.engine.conftest import FAST
+from tests.apps import FAST
 
 
 @asynccontextmanager
 async def on_database(app: Forge, url: str, **sections: Any) -> AsyncIterator[None]:
-    """Have an app on a test's database, with a worker that is quick, for as long as this lasts."""
+    """Configure an app for a test database and short worker intervals, for this block."""
     config, own_url = app.config, app.database_url
     app.configure(Config(worker=FAST, **sections), database_url=url)
     try:

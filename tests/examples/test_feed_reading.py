@@ -1,4 +1,4 @@
-"""What stands in a feed that a stranger wrote."""
+"""Untrusted feed content."""
 
 import httpx
 from examples.feeds.reading import Entry, read
@@ -15,7 +15,7 @@ FEED = b"""
 """
 
 
-def test_nothing_that_is_kept_holds_what_no_text_has() -> None:
+def test_stored_text_has_no_nul_characters() -> None:
     answer = httpx.Response(200, request=httpx.Request("GET", "http://site/feed"))
 
     found = read(FEED, answer)

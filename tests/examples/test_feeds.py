@@ -1,4 +1,4 @@
-"""The feeds example end to end: real HTTP, a real worker, and what its tables say then."""
+"""The feeds example end to end: real HTTP, a real worker, and its tables."""
 
 import os
 import re
@@ -33,7 +33,7 @@ MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
 @pytest.mark.parametrize("name", KINDS)
-async def test_the_first_fetch_stores_the_entries_and_the_second_brings_nothing(
+async def test_the_first_fetch_stores_the_entries_and_the_second_adds_none(
     reader: Reader, site: Site, start_worker: StartWorker, name: str
 ) -> None:
     site.publish(name, "second & last")
@@ -56,7 +56,7 @@ async def test_the_first_fetch_stores_the_entries_and_the_second_brings_nothing(
 
 
 @pytest.mark.parametrize("name", KINDS)
-async def test_an_entry_is_stored_once_however_often_it_comes(
+async def test_an_entry_is_stored_once(
     reader: Reader, site: Site, start_worker: StartWorker, name: str
 ) -> None:
     await reader.subscribe(name)
@@ -71,7 +71,7 @@ async def test_an_entry_is_stored_once_however_often_it_comes(
     assert await reader.titles(name) == ["first", "new"]
 
 
-async def test_the_feed_says_when_it_is_fetched_next(
+async def test_the_feed_sets_its_next_fetch(
     reader: Reader, site: Site, start_worker: StartWorker
 ) -> None:
     site.documents["news.rss"].ttl = 120
@@ -105,13 +105,13 @@ async def test_a_feed_that_fails_backs_off_and_recovers(
     assert (feed["consecutive_failures"], feed["last_error"]) == (0, None)
     assert await reader.titles("news.rss") == ["first"]
     assert row.next_run_at - row.last_run_at == pytest.approx(HOUR, abs=MINUTE)
-    # The runs themselves did what they should.
+    # The runs themselves succeeded.
     assert (row.consecutive_failures, row.last_error) == (0, None)
 
 
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("as_date", [False, True])
-async def test_a_server_that_says_when_to_come_again_is_obeyed(
+async def test_retry_after_of_a_server_is_honoured(
     reader: Reader, site: Site, start_worker: StartWorker, status: int, as_date: bool
 ) -> None:
     date = format_datetime(datetime.now(UTC) + 2 * HOUR, usegmt=True)
@@ -125,7 +125,7 @@ async def test_a_server_that_says_when_to_come_again_is_obeyed(
     assert (await reader.feed("news.rss"))["last_status"] == status
 
 
-async def test_what_is_no_feed_and_who_is_not_there_are_failures_of_the_feed(
+async def test_invalid_feeds_and_unreachable_servers_are_failures_of_the_feed(
     reader: Reader, site: Site, start_worker: StartWorker
 ) -> None:
     site.troubles["news.rss"] = [(200, {"Content-Type": "text/html"})]
@@ -142,12 +142,12 @@ async def test_what_is_no_feed_and_who_is_not_there_are_failures_of_the_feed(
     assert nowhere["last_error"].startswith("ConnectError")
     news = await reader.feed("news.rss")
     assert (news["last_error"], news["consecutive_failures"]) == (
-        "it cannot be read: it is neither RSS nor Atom",
+        "cannot be parsed: neither RSS nor Atom",
         1,
     )
 
 
-async def test_an_error_that_nobody_foresaw_is_counted_with_the_feed_too(
+async def test_an_unexpected_error_is_counted_on_the_feed(
     reader: Reader, start_worker: StartWorker
 ) -> None:
     await reader.subscribe("news.rss")
@@ -168,7 +168,7 @@ async def test_an_error_that_nobody_foresaw_is_counted_with_the_feed_too(
     assert recovered["last_error"] is None
 
 
-async def test_the_feed_follows_whoever_moves_its_schedule(reader: Reader) -> None:
+async def test_the_feed_follows_changes_of_its_schedule(reader: Reader) -> None:
     made = await reader.subscribe("news.rss")
 
     await reader.make_overdue("news.rss")
@@ -178,7 +178,7 @@ async def test_the_feed_follows_whoever_moves_its_schedule(reader: Reader) -> No
     assert (await reader.feed("news.rss"))["next_fetch_at"] is None
 
 
-async def test_by_itself_it_goes_on_and_on(
+async def test_a_feed_is_fetched_repeatedly(
     reader: Reader, site: Site, start_worker: StartWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FEEDS_MINUTE", "2ms")
@@ -208,9 +208,7 @@ async def test_by_itself_it_goes_on_and_on(
         (Hints(max_age=365 * DAY), DAY),
     ],
 )
-def test_feeds_are_fetched_as_often_as_they_ask_within_limits(
-    hints: Hints, wait: timedelta
-) -> None:
+def test_the_requested_interval_is_kept_within_limits(hints: Hints, wait: timedelta) -> None:
     assert Pace().after_success(hints) == wait
 
 
@@ -225,13 +223,13 @@ def test_feeds_are_fetched_as_often_as_they_ask_within_limits(
         (1, 365 * DAY, 7 * DAY),
     ],
 )
-def test_failures_in_a_row_wait_longer_each_time(
+def test_consecutive_failures_increase_the_backoff(
     failures: int, retry_after: timedelta | None, wait: timedelta
 ) -> None:
     assert Pace().after_failure(failures, retry_after) == wait
 
 
-def test_without_a_terminal_the_demonstration_ends_by_itself(database_url: str) -> None:
+def test_without_a_terminal_the_demo_ends_by_itself(database_url: str) -> None:
     env = os.environ | {"FORGE_DATABASE_URL": database_url}
     env.pop("FEEDS_MINUTE", None)
 
@@ -243,7 +241,7 @@ def test_without_a_terminal_the_demonstration_ends_by_itself(database_url: str) 
 
         assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout + ended.stderr
         summary = ended.stdout.rpartition("feed        readers")[2].splitlines()[1:]
-        # A feed may be fetched while the summary is printed, which prints a line, too.
+        # A feed may be fetched while the summary is printed, which also prints a line.
         rows = [line for line in summary if re.match(r"\S+\.(rss|atom) ", line)]
         cells = {name: rest for name, *rest in map(str.split, rows)}
         assert [cells[name][0] for name in sorted(cells)] == ["1"] * 5  # readers
@@ -255,12 +253,12 @@ def test_without_a_terminal_the_demonstration_ends_by_itself(database_url: str) 
         left = rf"news.rss: enabled = false, next_run_at = {clock}, next_fetch_at = NULL"
         back = rf"news.rss: enabled = true, next_run_at = ({clock}), next_fetch_at = \1"
         stale = rf"quiet.rss: enabled = true, .*running_since = {clock}"
-        recovered = rf"quiet.rss: the run that began at {clock} is recorded as lost"
+        recovered = rf"quiet.rss: the run that started at {clock} is recorded as lost"
         for line in (left, back, stale, recovered):
             assert re.search(line, ended.stdout), ended.stdout
 
 
-def test_a_database_that_is_not_there_is_told_in_one_line() -> None:
+def test_an_unreachable_database_is_reported_in_one_line() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "examples.feeds"],
         cwd=CHECKOUT,
@@ -276,8 +274,8 @@ def test_a_database_that_is_not_there_is_told_in_one_line() -> None:
     assert "FORGE_DATABASE_URL" in ended.stderr
 
 
-def test_documents_are_told_apart_by_their_kind() -> None:
-    """A guard for the tests above: RSS answers by ETag alone, Atom by date alone."""
+def test_rss_uses_etags_and_atom_uses_dates() -> None:
+    """Ensures that the tests above cover both: RSS uses only ETags, Atom only dates."""
     rss, atom = Document("rss", "a").answer("u", {}), Document("atom", "a").answer("u", {})
 
     assert ("etag" in rss.headers, "last-modified" in rss.headers) == (True, False)

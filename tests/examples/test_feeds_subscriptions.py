@@ -1,4 +1,4 @@
-"""Subscribing and unsubscribing: who comes and goes, at the same moment and during a run."""
+"""Subscribing and unsubscribing, concurrently and during a run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -37,7 +37,7 @@ WAITING = """
 READERS = "select user_id from subscriptions where unsubscribed_at is null"
 
 
-async def test_subscribing_twice_is_one_subscription_and_one_schedule(reader: Reader) -> None:
+async def test_subscribing_twice_creates_one_subscription_and_one_schedule(reader: Reader) -> None:
     first = await reader.subscribe(NEWS)
     second = await reader.subscribe(NEWS)
     third = await reader.subscribe(NEWS, user=2)
@@ -51,7 +51,7 @@ async def test_subscribing_twice_is_one_subscription_and_one_schedule(reader: Re
     await reader.check_mirror(NEWS)
 
 
-async def test_only_the_last_to_leave_stops_the_fetching_and_its_time_is_kept(
+async def test_the_last_unsubscribe_stops_fetching_and_keeps_the_next_run(
     reader: Reader, start_worker: StartWorker
 ) -> None:
     await reader.subscribe(NEWS, user=1)
@@ -69,23 +69,23 @@ async def test_only_the_last_to_leave_stops_the_fetching_and_its_time_is_kept(
     assert (await reader.schedule(NEWS)).next_run_at == planned
 
 
-async def test_who_is_no_subscriber_cannot_leave(reader: Reader) -> None:
+async def test_a_user_without_a_subscription_cannot_unsubscribe(reader: Reader) -> None:
     await reader.subscribe(NEWS)
     await reader.unsubscribe(NEWS)
 
     for user in (1, 2):
-        with pytest.raises(Rejected, match="no such subscription"):
+        with pytest.raises(Rejected, match="Subscription not found"):
             await reader.unsubscribe(NEWS, user=user)
 
 
-async def test_an_address_that_cannot_be_fetched_is_refused(reader: Reader) -> None:
-    with pytest.raises(Rejected, match="begins with http"):
+async def test_an_address_that_cannot_be_fetched_is_rejected(reader: Reader) -> None:
+    with pytest.raises(Rejected, match="must begin with http"):
         await subscribe.call({"user_id": 1, "url": "file:///etc/passwd"})
 
     assert await reader.psql.fetchval("select count(*) from feeds") == 0
 
 
-async def test_coming_back_in_time_keeps_the_time(
+async def test_resubscribing_in_time_keeps_the_next_run(
     reader: Reader, site: Site, start_worker: StartWorker
 ) -> None:
     await reader.subscribe(NEWS)
@@ -100,7 +100,7 @@ async def test_coming_back_in_time_keeps_the_time(
     assert site.fetches(NEWS) == 1
 
 
-async def test_coming_back_too_late_fetches_at_once(
+async def test_resubscribing_late_fetches_immediately(
     reader: Reader, site: Site, start_worker: StartWorker
 ) -> None:
     await reader.subscribe(NEWS)
@@ -108,7 +108,7 @@ async def test_coming_back_too_late_fetches_at_once(
     await reader.fetched(NEWS)
     await reader.unsubscribe(NEWS)
     await reader.make_overdue(NEWS)
-    # While nobody reads it, others are fetched and it is not.
+    # Without subscribers it is not fetched, while others are.
     await reader.subscribe("blog.atom")
     await reader.fetched("blog.atom")
     assert site.fetches(NEWS) == 1
@@ -120,7 +120,7 @@ async def test_coming_back_too_late_fetches_at_once(
 
 
 class Gate:
-    """Holds the site's answers back until it is opened."""
+    """Holds back the site's responses until it is opened."""
 
     def __init__(self, site: Site) -> None:
         self.reached, self.opened = asyncio.Event(), asyncio.Event()
@@ -134,7 +134,7 @@ class Gate:
         await answer(scope, receive, send)
 
 
-async def test_the_last_to_leave_during_a_run_lets_it_finish_and_it_is_the_last(
+async def test_the_last_unsubscribe_during_a_run_lets_it_finish(
     reader: Reader, site: Site, start_worker: StartWorker
 ) -> None:
     gate = Gate(site)
@@ -159,7 +159,7 @@ async def test_the_last_to_leave_during_a_run_lets_it_finish_and_it_is_the_last(
     assert site.fetches(NEWS) == 1
 
 
-async def test_leaving_and_coming_back_during_a_run_goes_on_as_if_nothing_were(
+async def test_resubscribing_during_a_run_keeps_the_schedule_enabled(
     reader: Reader, site: Site, start_worker: StartWorker
 ) -> None:
     gate = Gate(site)
@@ -181,10 +181,10 @@ Act = Callable[..., Awaitable[Any]]
 
 
 @pytest.mark.parametrize("first", ["subscribe", "unsubscribe"])
-async def test_who_comes_while_the_last_one_leaves_is_not_forgotten(
+async def test_a_subscribe_during_the_last_unsubscribe_is_kept(
     reader: Reader, database_url: str, first: str
 ) -> None:
-    """Whoever is second waits for the first one's commit, and sees it."""
+    """The second transaction waits for the first one's commit, and sees it."""
     await reader.subscribe(NEWS, user=1)
     acts = [(subscribe, 2), (unsubscribe, 1)]
     (ahead, ahead_user), (behind, behind_user) = acts if first == "subscribe" else acts[::-1]
@@ -192,7 +192,7 @@ async def test_who_comes_while_the_last_one_leaves_is_not_forgotten(
     conn = await asyncpg.connect(database_url)
     transaction = conn.transaction()
     await transaction.start()
-    await ahead(MutationContext(app, Who(), conn), user_id=ahead_user, url=url)
+    await ahead(MutationContext(app.dispatcher, Who(), conn), user_id=ahead_user, url=url)
 
     second = asyncio.create_task(behind.call({"user_id": behind_user, "url": url}))
     await until(lambda: reader.psql.fetchval(WAITING), 20, "the second one waits")
@@ -206,20 +206,22 @@ async def test_who_comes_while_the_last_one_leaves_is_not_forgotten(
     assert [row["user_id"] for row in rows] == [2]
 
 
-async def test_many_come_and_go_while_it_is_fetched(
+async def test_concurrent_subscribes_and_unsubscribes_during_a_fetch_are_consistent(
     reader: Reader, site: Site, start_worker: StartWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody waits for another for ever, and in the end it is fetched if somebody reads it."""
+    """No deadlock, and at the end the feed is fetched if it has a subscriber."""
     monkeypatch.setenv("FEEDS_MINUTE", "1ms")
     await reader.subscribe(NEWS, user=0)
     await start_worker()
 
-    async def come_and_go(user: int) -> None:
+    async def subscribe_and_unsubscribe(user: int) -> None:
         for _ in range(10):
             await reader.subscribe(NEWS, user)
             await reader.unsubscribe(NEWS, user)
 
-    await asyncio.gather(*map(come_and_go, range(1, USERS + 1)), come_and_go(0))
+    await asyncio.gather(
+        *map(subscribe_and_unsubscribe, range(1, USERS + 1)), subscribe_and_unsubscribe(0)
+    )
 
     async def is_idle() -> bool:
         return (await reader.schedule(NEWS)).running_since is None
@@ -237,10 +239,10 @@ async def test_many_come_and_go_while_it_is_fetched(
     await until(is_stored, 20, "what was fetched is stored, once")
 
 
-async def test_one_user_who_cannot_decide_never_waits_for_themself(reader: Reader) -> None:
+async def test_concurrent_changes_of_one_user_do_not_deadlock(reader: Reader) -> None:
     async def again(act: Act) -> None:
         for _ in range(20):
-            with suppress(Rejected):  # who left before they came
+            with suppress(Rejected):  # unsubscribed before subscribing
                 await act(NEWS)
 
     await asyncio.gather(*(again(act) for act in 3 * (reader.subscribe, reader.unsubscribe)))

@@ -1,4 +1,4 @@
-"""Hubs that push: subscribed to when a feed names one, renewed daily, believed when they sign."""
+"""WebSub: subscribe when a feed names a hub, renew daily, and verify signatures."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -36,7 +36,7 @@ def _hub(site: Site) -> None:
 
 
 async def renewed(runs: int) -> ScheduleRecord:
-    """Wait until renew_websub has run so many times."""
+    """Wait until renew_websub has run this many times."""
 
     async def has_run() -> ScheduleRecord | None:
         row = await app.schedules.get("renew_websub")
@@ -48,7 +48,7 @@ async def renewed(runs: int) -> ScheduleRecord:
 
 
 async def waits_for_its_tick() -> ScheduleRecord:
-    """Wait until nothing of what feeds asked renew_websub for is left."""
+    """Wait until renew_websub has handled all requests of the feeds."""
 
     async def is_idle() -> ScheduleRecord | None:
         row = await app.schedules.get("renew_websub")
@@ -60,7 +60,7 @@ async def waits_for_its_tick() -> ScheduleRecord:
     return row
 
 
-async def test_a_feed_that_names_a_hub_is_subscribed_to_there_at_once(
+async def test_a_feed_with_a_hub_is_subscribed_immediately(
     reader: Reader, site: Site, start_worker: StartWorker
 ) -> None:
     await reader.subscribe(BLOG)
@@ -75,7 +75,7 @@ async def test_a_feed_that_names_a_hub_is_subscribed_to_there_at_once(
     assert len(feed["websub_secret"]) > 32
 
 
-async def test_no_hub_can_tell_the_secret_of_another(
+async def test_each_hub_subscription_has_its_own_secret(
     reader: Reader, site: Site, psql: "asyncpg.Connection[object]"
 ) -> None:
     names = (BLOG, "other.atom")
@@ -90,7 +90,7 @@ async def test_no_hub_can_tell_the_secret_of_another(
     assert one[:8] != other[:8]
 
 
-async def test_what_the_hub_pushes_is_fetched_at_once(
+async def test_a_push_fetches_the_feed_immediately(
     reader: Reader, site: Site, start_worker: StartWorker
 ) -> None:
     await reader.subscribe(BLOG)
@@ -123,24 +123,24 @@ async def test_a_push_without_the_right_signature_is_ignored(
 @pytest.mark.parametrize(
     "changed", [{"hub.topic": "http://elsewhere"}, {"hub.mode": "unsubscribe"}, {"feed": "999"}]
 )
-async def test_what_nobody_asked_a_hub_for_is_not_confirmed(
+async def test_an_unrequested_subscription_is_not_confirmed(
     reader: Reader, site: Site, start_worker: StartWorker, changed: dict[str, str]
 ) -> None:
     await reader.subscribe(BLOG)
     await start_worker()
     await until(lambda: site.verified, 20, "the hub has verified")
     ((callback, _),) = site.pushed[site.url(BLOG)].items()
-    asked = {"hub.mode": "subscribe", "hub.topic": site.url(BLOG), "hub.challenge": "c"} | changed
-    address = callback.rpartition("/")[0] + "/" + asked.pop("feed", callback.rpartition("/")[2])
+    query = {"hub.mode": "subscribe", "hub.topic": site.url(BLOG), "hub.challenge": "c"} | changed
+    address = callback.rpartition("/")[0] + "/" + query.pop("feed", callback.rpartition("/")[2])
 
     async with httpx.AsyncClient() as http:
-        answer = await http.get(address, params=asked | {"hub.lease_seconds": "1"})
+        answer = await http.get(address, params=query | {"hub.lease_seconds": "1"})
 
     assert answer.status_code == 404
     assert (await reader.feed(BLOG))["websub_expires_at"] > datetime.now(UTC) + 9 * DAY
 
 
-async def test_it_runs_once_a_day_and_renews_what_ends_within_a_day(
+async def test_renewal_runs_daily_and_renews_what_expires_within_a_day(
     reader: Reader, site: Site, start_worker: StartWorker, psql: "asyncpg.Connection[object]"
 ) -> None:
     for name in (BLOG, "other.atom"):
@@ -155,7 +155,7 @@ async def test_it_runs_once_a_day_and_renews_what_ends_within_a_day(
     await psql.execute(ends, site.url("other.atom"), timedelta(hours=25))
     known, runs = site.verified, len(before.recent_runs)
 
-    # Its tick of last night comes now.
+    # Its tick of last night runs now.
     tick = before.next_run_at - DAY
     await psql.execute(
         "update forge_schedules set next_run_at = $1 where type = 'renew_websub'", tick
@@ -171,7 +171,7 @@ async def test_it_runs_once_a_day_and_renews_what_ends_within_a_day(
     assert (await reader.feed("other.atom"))["websub_expires_at"] < datetime.now(UTC) + 2 * DAY
 
 
-async def test_what_nobody_reads_is_not_renewed(
+async def test_a_feed_without_subscribers_is_not_renewed(
     reader: Reader, site: Site, start_worker: StartWorker, psql: "asyncpg.Connection[object]"
 ) -> None:
     await reader.subscribe(BLOG)
@@ -187,7 +187,7 @@ async def test_what_nobody_reads_is_not_renewed(
     assert site.verified == 1
 
 
-async def test_a_hub_that_refuses_is_counted_on_the_schedule_which_tries_again(
+async def test_a_hub_that_rejects_counts_as_failure_and_is_retried(
     reader: Reader, site: Site, start_worker: StartWorker
 ) -> None:
     site.documents[BLOG].hub = f"{site.address}/no-hub"

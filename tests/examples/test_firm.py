@@ -1,4 +1,4 @@
-"""A day at the firms: rules, retries, limits and checkpoints, over HTTP and with a real worker."""
+"""The firms example: rules, retries, limits and checkpoints, over HTTP with a real worker."""
 
 import asyncio
 from contextlib import suppress
@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from examples.firm.api_client import mail_key
 from examples.firm.app import file_mail
-from examples.firm.desk import mail_key
 from examples.firm.local_provider import NO_MAIL
 from examples.firm.mail import Mail, MalformedMail, read
 from examples.firm.people import ACCOUNTANTS, LAWYERS
@@ -27,22 +27,22 @@ SECRETS = [
 
 
 @pytest.mark.parametrize(("content", "path"), SECRETS)
-async def test_sensitive_content_is_refused_with_its_path_and_never_its_value(
+async def test_sensitive_content_is_rejected_with_its_path_but_not_its_value(
     firms: Firms, content: dict[str, Any], path: str
 ) -> None:
     args = {"connection_id": firms.mailbox, "external_message_id": "contract", **content}
 
-    refused = await firms.desks.ann.ask("email_ingestion_fetch", "a_key", args, expect=422)
+    refused = await firms.clients.ann.dispatch("email_ingestion_fetch", "a_key", args, expect=422)
 
     assert [fault["path"] for fault in refused["errors"]] == [path]
     assert not any(value in str(refused) for value in ("Dear", "t-4711", "eyJ", "4111"))
     assert await firms.count("forge_jobs") == await firms.count("forge_idempotency_keys") == 0
 
 
-async def test_a_payload_says_what_it_belongs_to_under_which_key_and_what_it_is_about(
+async def test_a_payload_contains_tenant_key_and_reference(
     firms: Firms,
 ) -> None:
-    ann, path = firms.desks.ann, "/_api/jobs/email_ingestion_fetch/dispatch"
+    ann, path = firms.clients.ann, "/_api/jobs/email_ingestion_fetch/dispatch"
     args = {"connection_id": firms.mailbox, "external_message_id": ""}
 
     refused = await ann.post(path, {"args": args}, expect=422)
@@ -54,80 +54,80 @@ async def test_a_payload_says_what_it_belongs_to_under_which_key_and_what_it_is_
     }
 
 
-async def test_nobody_dispatches_for_another_firm(firms: Firms) -> None:
+async def test_a_user_cannot_dispatch_for_another_firm(firms: Firms) -> None:
     args = {"connection_id": firms.theirs, "external_message_id": "payroll"}
-    wish = {"args": args, "idempotency_key": "a_key", "tenant_id": ACCOUNTANTS}
+    body = {"args": args, "idempotency_key": "a_key", "tenant_id": ACCOUNTANTS}
 
-    await firms.desks.ann.post("/_api/jobs/email_ingestion_fetch/dispatch", wish, expect=403)
+    await firms.clients.ann.post("/_api/jobs/email_ingestion_fetch/dispatch", body, expect=403)
     inside = {**args, "tenant_id": ACCOUNTANTS}
-    await firms.desks.ann.ask("email_ingestion_fetch", "a_key", inside, expect=422)
+    await firms.clients.ann.dispatch("email_ingestion_fetch", "a_key", inside, expect=422)
 
     assert await firms.count("forge_jobs") == 0
 
 
-async def test_a_connection_of_another_firm_is_none(at_work: Firms) -> None:
+async def test_a_connection_of_another_firm_is_not_found(at_work: Firms) -> None:
     at_work.provider.post("payroll", "pay@client.example", "the payroll")
 
-    made = await at_work.desks.ann.ask_for_mail(at_work.theirs, "payroll")
-    job = await at_work.desks.ann.ended(made["job_id"])
+    made = await at_work.clients.ann.fetch_mail(at_work.theirs, "payroll")
+    job = await at_work.clients.ann.wait_for(made["job_id"])
 
     assert (job["status"], job["error_class"]) == ("dead_letter", "non_retryable")
     assert job["last_error"] == (
-        f"firm {LAWYERS} has no connection {at_work.theirs}; connect it first"
+        f"Firm {LAWYERS} has no connection {at_work.theirs}. Connect it first."
     )
     assert at_work.provider.answers.total() == 0
 
 
-async def test_a_mail_is_fetched_filed_and_told_of_once_however_often_it_is_asked_for(
+async def test_a_mail_is_fetched_filed_and_notified_once(
     at_work: Firms,
 ) -> None:
-    ann, provider = at_work.desks.ann, at_work.provider
+    ann, provider = at_work.clients.ann, at_work.provider
     provider.post("contract", "carla@client.example", "the contract")
 
-    asked = await asyncio.gather(*(ann.ask_for_mail(at_work.mailbox, "contract") for _ in range(5)))
-    job = await ann.ended(asked[0]["job_id"])
-    await until(lambda: at_work.count("notices"), 20, "somebody was told")
+    replies = await asyncio.gather(*(ann.fetch_mail(at_work.mailbox, "contract") for _ in range(5)))
+    job = await ann.wait_for(replies[0]["job_id"])
+    await until(lambda: at_work.count("notices"), 20, "a notification was sent")
 
-    assert len({made["job_id"] for made in asked}) == 1
-    assert sorted(made["deduplicated"] for made in asked) == [False, *4 * [True]]
+    assert len({reply["job_id"] for reply in replies}) == 1
+    assert sorted(reply["deduplicated"] for reply in replies) == [False, *4 * [True]]
     assert (job["status"], job["category"], job["tenant_id"]) == ("completed", "ingestion", LAWYERS)
     assert provider.answers == {("contract", 200): 1}
     text = "mail from carla@client.example: the contract"
     assert await at_work.psql.fetch("select tenant_id, text from notices") == [(LAWYERS, text)]
-    # The notice belongs to the mail that it tells of.
+    # The notification refers to its mail.
     assert await at_work.psql.fetchval("select count(distinct correlation_id) from forge_jobs") == 1
 
 
 async def test_the_same_key_at_another_firm_is_another_job(firms: Firms) -> None:
     args = {"connection_id": 1, "external_message_id": "contract"}
 
-    ours = await firms.desks.ann.ask("email_ingestion_fetch", "a_key", args)
-    theirs = await firms.desks.bea.ask("email_ingestion_fetch", "a_key", args)
+    ours = await firms.clients.ann.dispatch("email_ingestion_fetch", "a_key", args)
+    theirs = await firms.clients.bea.dispatch("email_ingestion_fetch", "a_key", args)
 
     assert ours["job_id"] != theirs["job_id"]
-    await firms.desks.ann.get(f"/_api/jobs/{theirs['job_id']}", expect=404)
+    await firms.clients.ann.get(f"/_api/jobs/{theirs['job_id']}", expect=404)
 
 
-async def test_an_outage_is_transient_and_waited_for(at_work: Firms) -> None:
+async def test_an_outage_is_transient_and_retried(at_work: Firms) -> None:
     at_work.provider.post("deadline", "court@state.example", "a deadline")
     at_work.provider.troubles["deadline"] = [(503, {})]
 
-    made = await at_work.desks.ann.ask_for_mail(at_work.mailbox, "deadline")
-    job = await at_work.desks.ann.ended(made["job_id"])
+    made = await at_work.clients.ann.fetch_mail(at_work.mailbox, "deadline")
+    job = await at_work.clients.ann.wait_for(made["job_id"])
 
     (failed,) = await at_work.attempts(made["job_id"])
     assert (job["status"], job["attempts"], job["max_attempts"]) == ("completed", 2, 5)
     assert failed["error_class"] == "transient"
-    # 2 s, by a fifth more or less.
+    # 2 s, plus or minus 20 %.
     assert _waited(failed, job) >= timedelta(seconds=1.6)
 
 
-async def test_who_asks_us_to_wait_is_obeyed(at_work: Firms) -> None:
+async def test_retry_after_of_the_provider_is_honoured(at_work: Firms) -> None:
     at_work.provider.post("invoice", "dora@client.example", "your invoice")
     at_work.provider.troubles["invoice"] = [(429, {"Retry-After": "1"})]
 
-    made = await at_work.desks.ann.ask_for_mail(at_work.mailbox, "invoice")
-    job = await at_work.desks.ann.ended(made["job_id"])
+    made = await at_work.clients.ann.fetch_mail(at_work.mailbox, "invoice")
+    job = await at_work.clients.ann.wait_for(made["job_id"])
 
     (failed,) = await at_work.attempts(made["job_id"])
     assert (job["status"], failed["error_class"]) == ("completed", "rate_limited")
@@ -135,34 +135,34 @@ async def test_who_asks_us_to_wait_is_obeyed(at_work: Firms) -> None:
     assert timedelta(seconds=1) <= _waited(failed, job) < timedelta(seconds=40)
 
 
-async def test_a_calendar_goes_on_at_the_page_where_it_had_to_wait(at_work: Firms) -> None:
-    ann, provider = at_work.desks.ann, at_work.provider
+async def test_a_calendar_sync_resumes_at_its_checkpoint(at_work: Firms) -> None:
+    ann, provider = at_work.clients.ann, at_work.provider
     provider.pages = [[_event(1), _event(2)], [_event(3)], [], [_event(4)]]
     provider.troubles["page 2"] = [(429, {"Retry-After": "1"})]
 
     args = {"connection_id": at_work.mailbox}
-    made = await ann.ask("calendar_sync", f"sync_{at_work.mailbox}", args)
-    job = await ann.ended(made["job_id"])
+    made = await ann.dispatch("calendar_sync", f"sync_{at_work.mailbox}", args)
+    job = await ann.wait_for(made["job_id"])
 
     assert (job["status"], job["output"], job["attempts"]) == ("completed", 4, 2)
-    asked = {f"page {number}": provider.answers[f"page {number}", 200] for number in range(1, 5)}
-    assert asked == {"page 1": 1, "page 2": 1, "page 3": 1, "page 4": 1}
+    requests = {f"page {number}": provider.answers[f"page {number}", 200] for number in range(1, 5)}
+    assert requests == {"page 1": 1, "page 2": 1, "page 3": 1, "page 4": 1}
     assert await at_work.count("appointments") == 4
 
 
 @pytest.mark.parametrize("header", [{}, {"Retry-After": "Wed, 21 Oct 2037 07:28:00 GMT"}])
-async def test_a_calendar_that_does_not_say_how_long_is_left_alone_for_a_minute(
+async def test_a_rate_limit_without_retry_after_waits_a_minute(
     at_work: Firms, header: dict[str, str]
 ) -> None:
     at_work.provider.pages = [[_event(1)]]
     at_work.provider.troubles["page 1"] = [(429, header)]
 
     args = {"connection_id": at_work.mailbox}
-    made = await at_work.desks.ann.ask("calendar_sync", "sync", args)
+    made = await at_work.clients.ann.dispatch("calendar_sync", "sync", args)
     path = f"/_api/jobs/{made['job_id']}"
 
     async def retried() -> Any:
-        job = await at_work.desks.ann.get(path)
+        job = await at_work.clients.ann.get(path)
         return job if job["status"] == "retry" else None
 
     job = await until(retried, 20, "it waits")
@@ -171,7 +171,7 @@ async def test_a_calendar_that_does_not_say_how_long_is_left_alone_for_a_minute(
     assert timedelta(seconds=40) < wait < timedelta(seconds=80)
 
 
-async def test_a_mail_that_is_filed_twice_is_told_of_once(firms: Firms) -> None:
+async def test_a_mail_that_is_filed_twice_is_notified_once(firms: Firms) -> None:
     mail = {"sender": "carla@client.example", "subject": "the contract", "body": "please call"}
     filed = {"connection_id": firms.mailbox, "external_message_id": "contract", "mail": mail}
     correlation = "550e8400-e29b-41d4-a716-446655440000"
@@ -182,20 +182,20 @@ async def test_a_mail_that_is_filed_twice_is_told_of_once(firms: Firms) -> None:
     assert await firms.count("mails") == await firms.count("forge_jobs") == 1
 
 
-async def test_a_mail_that_cannot_be_filed_leaves_no_notification_behind(firms: Firms) -> None:
+async def test_a_mail_that_cannot_be_filed_has_no_notification(firms: Firms) -> None:
     mail = {"sender": "carla@client.example", "subject": "the contract", "body": "please call"}
     filed = {"connection_id": firms.theirs, "external_message_id": "contract", "mail": mail}
 
-    with pytest.raises(Rejected, match=f"no connection {firms.theirs}"):
+    with pytest.raises(Rejected, match=f"Connection {firms.theirs} does not exist"):
         await file_mail.call(filed, tenant_id=LAWYERS)
-    # The mail is filed, and the notification refused: nothing says what it belongs to.
+    # The mail is filed, but the notification is rejected: it has no reference.
     with pytest.raises(InvalidPayload, match="correlation_id"):
         await file_mail.call(filed, tenant_id=ACCOUNTANTS)
 
     assert await firms.count("mails") == await firms.count("forge_jobs") == 0
 
 
-def test_a_mail_that_is_cut_anywhere_is_a_shorter_one_or_none() -> None:
+def test_a_truncated_mail_is_parsed_or_rejected() -> None:
     whole = (
         b"From: Carla <carla@client.example>\r\nSubject: =?utf-8?q?gr=C3=BCn?=\r\n"
         b"MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n"
@@ -220,7 +220,7 @@ def test_a_mail_that_is_cut_anywhere_is_a_shorter_one_or_none() -> None:
         b"From: a@b.c\r\nContent-Type: text/plain; charset=klingon\r\n\r\nqapla",
     ],
 )
-def test_what_is_no_mail_says_so(raw: bytes) -> None:
+def test_an_invalid_mail_is_rejected(raw: bytes) -> None:
     with pytest.raises(MalformedMail):
         read(raw)
 

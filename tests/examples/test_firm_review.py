@@ -1,4 +1,4 @@
-"""Dead letters of the firms: who sees them, what managers do, and what is written down."""
+"""Dead letters of the firms example: visibility, review by managers, and audit."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from examples.firm.local_provider import NO_MAIL
 from examples.firm.people import ACCOUNTANTS, LAWYERS
 from examples.firm.review import DLQ, discard_leftovers
 
-from forge.core.rules import CATEGORIES
+from forge.core.payload_rules import CATEGORIES
 from forge.store.embedded import Cluster
 from tests.examples.firms import Firms, at_work, firms, make_app, work
 from tests.template import empty_database
@@ -28,12 +28,12 @@ COMMAND = [sys.executable, "-m", "examples.firm"]
 
 @pytest.fixture
 async def letter(at_work: Firms) -> Any:
-    """A mail of the lawyers that failed for good: its mailbox was revoked."""
+    """A dead letter of the lawyers: a mail whose mailbox was revoked."""
     return await _fail(at_work, "will")
 
 
-async def test_a_dead_letter_keeps_all_that_a_review_needs(at_work: Firms, letter: Any) -> None:
-    job = await at_work.desks.max.get(f"/_api/jobs/{letter['job_id']}")
+async def test_a_dead_letter_has_everything_a_review_needs(at_work: Firms, letter: Any) -> None:
+    job = await at_work.clients.max.get(f"/_api/jobs/{letter['job_id']}")
 
     assert letter["payload"] == job["input"]
     assert letter["payload"]["external_message_id"] == "will"
@@ -44,31 +44,31 @@ async def test_a_dead_letter_keeps_all_that_a_review_needs(at_work: Firms, lette
     assert [one["error"] for one in letter["attempts"]] == [letter["error_message"]]
 
 
-async def test_only_the_firms_own_manager_sees_and_moves_a_dead_letter(
+async def test_only_the_firms_own_manager_can_see_and_review_a_dead_letter(
     at_work: Firms, letter: Any
 ) -> None:
-    desks, path, notes = at_work.desks, f"{DLQ}/{letter['dlq_id']}", {"notes": "not mine"}
+    clients, path, notes = at_work.clients, f"{DLQ}/{letter['dlq_id']}", {"notes": "not mine"}
 
-    for desk, status in ((desks.tom, 404), (desks.ann, 403), (desks.bea, 403)):
-        await desk.get(f"{path}/", expect=status)
-        await desk.post(f"{path}/reprocess/", notes, expect=status)
-        await desk.post(f"{path}/discard/", notes, expect=status)
-    await desks.tom.post(f"{DLQ}/reprocess/", {"job_type": "notify"}, expect=202)
+    for client, status in ((clients.tom, 404), (clients.ann, 403), (clients.bea, 403)):
+        await client.get(f"{path}/", expect=status)
+        await client.post(f"{path}/reprocess/", notes, expect=status)
+        await client.post(f"{path}/discard/", notes, expect=status)
+    await clients.tom.post(f"{DLQ}/reprocess/", {"job_type": "notify"}, expect=202)
     dry = {"fingerprint": letter["fingerprint"], "dry_run": True}
-    theirs = await desks.tom.post(f"{DLQ}/reprocess/", dry)
+    theirs = await clients.tom.post(f"{DLQ}/reprocess/", dry)
 
-    assert (await desks.tom.get(f"{DLQ}/"))["total_count"] == theirs["letters"] == 0
-    assert (await desks.tom.get(f"{DLQ}/groups/"))["groups"] == []
-    assert (await desks.tom.get(f"{DLQ}/statistics/"))["total_count"] == 0
-    assert (await desks.max.get(f"{path}/"))["status"] == "pending_review"
-    assert (await desks.max.get("/_api/audit", dlq_id=letter["dlq_id"]))["items"] == []
+    assert (await clients.tom.get(f"{DLQ}/"))["total_count"] == theirs["letters"] == 0
+    assert (await clients.tom.get(f"{DLQ}/groups/"))["groups"] == []
+    assert (await clients.tom.get(f"{DLQ}/statistics/"))["total_count"] == 0
+    assert (await clients.max.get(f"{path}/"))["status"] == "pending_review"
+    assert (await clients.max.get("/_api/audit", dlq_id=letter["dlq_id"]))["items"] == []
 
 
-async def test_the_same_cause_makes_one_group(at_work: Firms, letter: Any) -> None:
+async def test_the_same_cause_forms_one_group(at_work: Firms, letter: Any) -> None:
     await _fail(at_work, "lease")
     await _fail(at_work, "scan", NO_MAIL, at_work.mailbox)
 
-    groups = (await at_work.desks.max.get(f"{DLQ}/groups/"))["groups"]
+    groups = (await at_work.clients.max.get(f"{DLQ}/groups/"))["groups"]
 
     assert [(group["letters"], group["place"]) for group in groups] == [
         (2, "examples.firm.mail:fetch"),
@@ -80,25 +80,25 @@ async def test_the_same_cause_makes_one_group(at_work: Firms, letter: Any) -> No
 async def test_an_edited_payload_is_reprocessed_and_the_original_kept(
     at_work: Firms, letter: Any
 ) -> None:
-    max, dlq_id = at_work.desks.max, letter["dlq_id"]
+    max, dlq_id = at_work.clients.max, letter["dlq_id"]
     edited = {**letter["payload"], "connection_id": at_work.mailbox}
-    wish = {"notes": "connected anew", "payload": edited}
+    body = {"notes": "reconnected", "payload": edited}
 
-    made = await max.post(f"{DLQ}/{dlq_id}/reprocess/", wish)
-    job = await max.ended(made["new_job_id"])
+    made = await max.post(f"{DLQ}/{dlq_id}/reprocess/", body)
+    job = await max.wait_for(made["new_job_id"])
 
     assert (job["status"], job["retry_of"]) == ("completed", letter["job_id"])
     assert made["new_idempotency_key"].startswith(f"{letter['idempotency_key']}_retry_")
     now = await max.get(f"{DLQ}/{dlq_id}/")
     assert (now["status"], now["reviewed_by"]) == ("reprocessed", "max")
-    assert (now["notes"], now["new_job_id"]) == ("connected anew", made["new_job_id"])
+    assert (now["notes"], now["new_job_id"]) == ("reconnected", made["new_job_id"])
     assert now["payload"] == letter["payload"]
     assert now["edited_payload"]["connection_id"] == at_work.mailbox
     filed = await at_work.psql.fetch("select connection_id, external_message_id from mails")
     assert filed == [(at_work.mailbox, "will")]
     assert await _audit(at_work, dlq_id) == [
-        ("job_dlq_reprocess_requested", "max", LAWYERS, "connected anew"),
-        ("job_dlq_reprocess_success", "max", LAWYERS, "connected anew"),
+        ("job_dlq_reprocess_requested", "max", LAWYERS, "reconnected"),
+        ("job_dlq_reprocess_success", "max", LAWYERS, "reconnected"),
     ]
 
 
@@ -110,13 +110,15 @@ async def test_an_edited_payload_is_reprocessed_and_the_original_kept(
         ({"external_message_id": ""}, "$.payload.external_message_id"),
     ],
 )
-async def test_an_edit_is_held_to_the_rules_and_cannot_move_to_another_firm(
+async def test_an_edit_must_meet_the_rules_and_keep_its_firm(
     at_work: Firms, letter: Any, edit: dict[str, Any], path: str
 ) -> None:
     jobs = await at_work.count("forge_jobs")
-    wish = {"notes": "an edit", "payload": {**letter["payload"], **edit}}
+    body = {"notes": "an edit", "payload": {**letter["payload"], **edit}}
 
-    refused = await at_work.desks.max.post(f"{DLQ}/{letter['dlq_id']}/reprocess/", wish, expect=422)
+    refused = await at_work.clients.max.post(
+        f"{DLQ}/{letter['dlq_id']}/reprocess/", body, expect=422
+    )
 
     assert [fault["path"] for fault in refused["errors"]] == [path]
     assert await at_work.count("forge_jobs") == jobs
@@ -126,27 +128,23 @@ async def test_an_edit_is_held_to_the_rules_and_cannot_move_to_another_firm(
     ]
 
 
-async def test_two_who_reprocess_at_the_same_moment_make_one_job(
-    at_work: Firms, letter: Any
-) -> None:
+async def test_two_concurrent_reprocesses_create_one_job(at_work: Firms, letter: Any) -> None:
     jobs = await at_work.count("forge_jobs")
     path = f"{DLQ}/{letter['dlq_id']}/reprocess/"
 
     ended = await asyncio.gather(
-        *(at_work.desks.max.post(path, {"notes": str(n)}) for n in range(4)),
+        *(at_work.clients.max.post(path, {"notes": str(n)}) for n in range(4)),
         return_exceptions=True,
     )
 
     refused = [str(one) for one in ended if isinstance(one, RuntimeError)]
     assert len(refused) == 3
-    assert all("was answered with 409" in reason for reason in refused)
+    assert all("returned 409" in reason for reason in refused)
     assert await at_work.count("forge_jobs") == jobs + 1
 
 
-async def test_a_dead_letter_is_discarded_with_a_reason_and_by_somebody(
-    at_work: Firms, letter: Any
-) -> None:
-    max, path = at_work.desks.max, f"{DLQ}/{letter['dlq_id']}"
+async def test_a_discard_records_the_reason_and_the_actor(at_work: Firms, letter: Any) -> None:
+    max, path = at_work.clients.max, f"{DLQ}/{letter['dlq_id']}"
 
     for body in ({}, {"notes": ""}, {"notes": " "}):
         await max.post(f"{path}/discard/", body, expect=422)
@@ -162,16 +160,16 @@ async def test_a_dead_letter_is_discarded_with_a_reason_and_by_somebody(
     )
 
 
-async def test_what_an_interrupted_run_left_is_closed(at_work: Firms, letter: Any) -> None:
-    await discard_leftovers(at_work.desks.max)
+async def test_leftovers_of_an_interrupted_run_are_closed(at_work: Firms, letter: Any) -> None:
+    await discard_leftovers(at_work.clients.max)
 
-    counts = await at_work.desks.max.get(f"{DLQ}/statistics/")
+    counts = await at_work.clients.max.get(f"{DLQ}/statistics/")
     assert counts["by_status"] == {"discarded": 1}
 
 
 @pytest.fixture(scope="module")
 def ran(server: Cluster) -> Iterator[tuple[str, str]]:
-    """What the command prints, the second time on one database, and that database."""
+    """The output of the command's second run on one database, and that database."""
     with empty_database(server) as url:
         env = os.environ | {"FORGE_DATABASE_URL": url}
         for _ in range(2):
@@ -182,7 +180,7 @@ def ran(server: Cluster) -> Iterator[tuple[str, str]]:
         yield done.stdout, url
 
 
-def test_without_a_terminal_the_command_ends_by_itself_and_tells_the_truth(
+def test_without_a_terminal_the_command_ends_and_its_output_matches_the_database(
     ran: tuple[str, str],
 ) -> None:
     output, database = ran
@@ -199,7 +197,7 @@ def test_without_a_terminal_the_command_ends_by_itself_and_tells_the_truth(
     assert [tenant_id for tenant_id, _ in jobs] == [LAWYERS, ACCOUNTANTS]
     for tenant_id, count in jobs:
         who = {LAWYERS: "max", ACCOUNTANTS: "tom"}[tenant_id]
-        assert f"What {who} sees of the firm, all runs together:\n    {count} jobs: " in output
+        assert f"Statistics for {who}'s firm, over all runs:\n    {count} jobs: " in output
     assert "8 dead letters: 4 discarded, 4 reprocessed" in output
     assert "contract, the second time: the same job" in output
     for category in ("recurrence", "orchestration", "export", "maintenance"):
@@ -220,23 +218,23 @@ def test_without_a_terminal_the_command_ends_by_itself_and_tells_the_truth(
     [
         "$.args.email_body: has the name of an embedded body or document",
         "$.args.source.access_token: has the name of a secret",
-        "deadline: attempt 1 was transient; again after",
-        "invoice: attempt 1 was rate_limited; again after",
+        "deadline: attempt 1 was transient; retried after",
+        "invoice: attempt 1 was rate_limited; retried after",
         "will: dead_letter at attempt 1",
         "Tom, the other firm's manager: 404",
         "2 × forge.NonRetryable in examples.firm.mail:fetch",
         "$.payload.access_token: has the name of a secret",
-        "max job_dlq_reprocess_success: connected anew",
+        "max job_dlq_reprocess_success: reconnected",
         "max job_dlq_discarded: the client sent it again, on paper",
-        "one of them first, then the rest: 2 reprocessed",
+        "one canary first, then the rest: 2 reprocessed",
         "mail from will@client.example: the will",
     ],
 )
-def test_the_command_shows(ran: tuple[str, str], line: str) -> None:
+def test_the_output_of_the_command_contains(ran: tuple[str, str], line: str) -> None:
     assert line in ran[0]
 
 
-def test_no_token_of_a_provider_lies_in_a_job_a_dead_letter_or_the_audit(
+def test_no_provider_token_is_stored_in_jobs_dead_letters_or_audit(
     ran: tuple[str, str],
 ) -> None:
     with psycopg.connect(ran[1]) as connection:
@@ -253,7 +251,7 @@ def test_no_token_of_a_provider_lies_in_a_job_a_dead_letter_or_the_audit(
     assert not [token for token in random if token in written[0]]
 
 
-def test_a_database_that_is_not_there_is_told_in_one_line() -> None:
+def test_an_unreachable_database_is_reported_in_one_line() -> None:
     env = os.environ | {"FORGE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
 
     ended = subprocess.run(
@@ -268,20 +266,20 @@ def test_a_database_that_is_not_there_is_told_in_one_line() -> None:
 async def _fail(
     firms: Firms, name: str, content: bytes | None = None, connection_id: int | None = None
 ) -> Any:
-    """Have a mail fail for good, and return its dead letter."""
+    """Make a mail fail permanently, and return its dead letter."""
     firms.provider.post(name, f"{name}@client.example", f"the {name}")
     firms.provider.mails[name] = content or firms.provider.mails[name]
     if connection_id is None:
         connection_id = await firms.connect(LAWYERS, "revoked")
-    made = await firms.desks.ann.ask_for_mail(connection_id, name)
-    assert (await firms.desks.ann.ended(made["job_id"]))["status"] == "dead_letter"
-    newest = (await firms.desks.max.get(f"{DLQ}/"))["dlq_items"][0]
+    made = await firms.clients.ann.fetch_mail(connection_id, name)
+    assert (await firms.clients.ann.wait_for(made["job_id"]))["status"] == "dead_letter"
+    newest = (await firms.clients.max.get(f"{DLQ}/"))["dlq_items"][0]
     assert newest["job_id"] == made["job_id"]
-    return await firms.desks.max.get(f"{DLQ}/{newest['dlq_id']}/")
+    return await firms.clients.max.get(f"{DLQ}/{newest['dlq_id']}/")
 
 
 async def _audit(firms: Firms, dlq_id: int) -> list[tuple[Any, ...]]:
-    """Return who did what, the first one first."""
-    found = (await firms.desks.max.get("/_api/audit", dlq_id=dlq_id))["items"]
+    """Return actors and actions, oldest first."""
+    found = (await firms.clients.max.get("/_api/audit", dlq_id=dlq_id))["items"]
     names = ("event", "actor", "tenant_id", "notes")
     return [tuple(event[name] for name in names) for event in reversed(found)]

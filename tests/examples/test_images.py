@@ -1,4 +1,4 @@
-"""The image pipeline: one command runs it, and broken pictures end where a person can see them."""
+"""The image example: one command runs it, and broken pictures become dead letters."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from uuid import uuid4
 import httpx
 import psycopg
 import pytest
-from examples.images.pictures import MOST_PIXELS, Unusable, thumbnails
+from examples.images.pictures import MAX_PIXELS, Unusable, thumbnails
 from examples.images.samples import samples
 from PIL import Image
 
@@ -26,7 +26,7 @@ GOOD = 3
 
 @pytest.fixture(scope="module")
 def ran(server: Cluster) -> Iterator[tuple[str, str]]:
-    """What the command prints, and the database that it used."""
+    """The output of the command, and its database."""
     with empty_database(server) as url:
         command = [sys.executable, "-m", "examples.images"]
         env = os.environ | {"FORGE_DATABASE_URL": url}
@@ -37,7 +37,7 @@ def ran(server: Cluster) -> Iterator[tuple[str, str]]:
         yield done.stdout, url
 
 
-def test_the_command_shows_what_the_database_says(ran: tuple[str, str]) -> None:
+def test_the_output_of_the_command_matches_the_database(ran: tuple[str, str]) -> None:
     output, database = ran
 
     with psycopg.connect(database) as connection:
@@ -47,10 +47,10 @@ def test_the_command_shows_what_the_database_says(ran: tuple[str, str]) -> None:
 
     assert dict(rows) == {"completed": GOOD, "dead_letter": 3}
     assert output.count(": completed") == GOOD + 1  # one picture was uploaded twice
-    assert output.count("the same job as before") == 1
+    assert output.count("same job as before") == 1
 
 
-def test_each_broken_picture_is_a_dead_letter_that_says_why(ran: tuple[str, str]) -> None:
+def test_each_broken_picture_is_a_dead_letter_with_its_reason(ran: tuple[str, str]) -> None:
     with psycopg.connect(ran[1]) as connection:
         rows = connection.execute(
             "select error_message, error_class, attempt_count from forge_dead_letters"
@@ -58,9 +58,9 @@ def test_each_broken_picture_is_a_dead_letter_that_says_why(ran: tuple[str, str]
 
     messages = sorted(message for message, _, _ in rows)
     assert [re.sub(r" \(.*\)", "", message) for message in messages] == [
-        "the picture ends early; send it again",
-        "the picture is too large; send a smaller one",
-        "this is no picture; send one of JPEG, PNG, WEBP, GIF",
+        "The image is too large. Send a smaller one.",
+        "The image is truncated. Send it again.",
+        "This is not an image. Send one of JPEG, PNG, WEBP, GIF.",
     ]
     assert {(error_class, tries) for _, error_class, tries in rows} == {("non_retryable", 1)}
 
@@ -79,11 +79,11 @@ def test_each_broken_picture_is_a_dead_letter_that_says_why(ran: tuple[str, str]
         'external_duration_seconds_count{operation="PutObject",service="s3"} 7.0',
     ],
 )
-def test_it_feeds_the_metrics_of_images_and_of_aws(ran: tuple[str, str], line: str) -> None:
+def test_it_records_the_metrics_of_images_and_of_aws(ran: tuple[str, str], line: str) -> None:
     assert line in ran[0]
 
 
-def test_every_waiting_job_was_told_of_by_message(ran: tuple[str, str]) -> None:
+def test_every_job_was_announced_by_a_message(ran: tuple[str, str]) -> None:
     with psycopg.connect(ran[1]) as connection:
         left = connection.execute("select count(*) from forge_outbox").fetchone()
         enabled = connection.execute(
@@ -94,7 +94,7 @@ def test_every_waiting_job_was_told_of_by_message(ran: tuple[str, str]) -> None:
     assert (left, enabled) == ((0,), (2,))
 
 
-async def test_a_picture_that_nobody_uploaded_is_not_found(database_url: str) -> None:
+async def test_a_missing_picture_is_not_found(database_url: str) -> None:
     from examples.images.app import app
     from examples.images.web import web
 
@@ -108,7 +108,7 @@ async def test_a_picture_that_nobody_uploaded_is_not_found(database_url: str) ->
     assert answer.status_code == 404
 
 
-def test_thumbnails_keep_the_shape_of_the_picture_and_turn_it_upright() -> None:
+def test_thumbnails_keep_the_aspect_ratio_and_apply_the_orientation() -> None:
     upright = next(sample for sample in samples() if "upright" in sample.name)
 
     made = {thumbnail.name: thumbnail for thumbnail in thumbnails(upright.body)}
@@ -118,9 +118,9 @@ def test_thumbnails_keep_the_shape_of_the_picture_and_turn_it_upright() -> None:
     assert Image.open(BytesIO(made["large"].body)).format == "WEBP"
 
 
-def test_a_picture_of_too_many_pixels_is_not_decoded() -> None:
+def test_a_picture_with_too_many_pixels_is_not_decoded() -> None:
     written = BytesIO()
-    Image.new("L", (MOST_PIXELS // 1000 + 1, 1000)).save(written, "PNG")
+    Image.new("L", (MAX_PIXELS // 1000 + 1, 1000)).save(written, "PNG")
 
     with pytest.raises(Unusable, match="too large") as caught:
         thumbnails(written.getvalue())
@@ -128,10 +128,10 @@ def test_a_picture_of_too_many_pixels_is_not_decoded() -> None:
     assert caught.value.kind == "too_large"
 
 
-def test_a_picture_that_is_cut_anywhere_is_never_more_than_unusable() -> None:
+def test_a_truncated_picture_is_unusable_but_does_not_crash() -> None:
     photo = samples()[2].body
 
-    # Up to the checksums and the mark of the end, without which all of it is there.
+    # Up to the checksums and the end marker, which are not part of the picture data.
     for end in range(0, len(photo) - 40, len(photo) // 60):
         with pytest.raises(Unusable):
             thumbnails(photo[:end])

@@ -1,4 +1,4 @@
-"""The bench's app on an engine that FAULTBENCH_BROKEN breaks, for `forge worker`."""
+"""The bench's app for `forge worker`, on an engine that FAULTBENCH_BROKEN breaks."""
 
 import os
 

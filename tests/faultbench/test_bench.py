@@ -1,4 +1,4 @@
-"""A short form of the bench: sound engines pass, engines that are broken on purpose are caught."""
+"""A short form of the bench: the real engine passes, and broken engines are caught."""
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,14 +13,14 @@ from faultbench.workshop import Workshop
 from faultbench import rows
 
 rows.register_all()
-# Each waits for real processes to die and to be noticed.
+# Each waits until real processes die and their death is detected.
 pytestmark = pytest.mark.timeout(300)
 RunRow = Callable[..., Awaitable[Outcome]]
 
 
 @pytest.fixture
 async def run(tmp_path: Path) -> AsyncIterator[RunRow]:
-    """Run one row once, on an engine that is broken in a named way or sound."""
+    """Run one row once, on the real engine or on one that is broken in the named way."""
     opened: list[Workshop] = []
 
     async def run(number: int, *, broken: str | None = None) -> Outcome:
@@ -35,7 +35,7 @@ async def run(tmp_path: Path) -> AsyncIterator[RunRow]:
 
 
 @pytest.mark.parametrize("number", [14, 32, 40])
-async def test_a_sound_engine_keeps_its_promise(run: RunRow, number: int) -> None:
+async def test_the_real_engine_keeps_its_promise(run: RunRow, number: int) -> None:
     outcome = await run(number)
 
     assert outcome.verdict is Verdict.HELD, outcome.notes
@@ -61,10 +61,10 @@ async def test_a_broken_engine_is_caught(
     assert (tmp_path / f"row-{number:02}-run-1" / "history.jsonl").exists()
 
 
-async def test_a_row_that_cannot_run_is_not_counted_as_held(
+async def test_a_row_that_cannot_run_does_not_count_as_passed(
     run: RunRow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))  # where no program is
+    monkeypatch.setenv("PATH", str(tmp_path))  # a folder without programs
 
     outcome = await run(28)
 

@@ -1,17 +1,17 @@
-"""The checker of the fault bench finds what a history and a database contradict each other in."""
+"""The checker of the fault bench finds contradictions between a history and the database."""
 
 import itertools
 from typing import Any
 
 import pytest
-from faultbench.checker import Judgement, Move, Row, judge
+from faultbench.checker import Move, Row, Verdict, judge
 from faultbench.history import Event, Kind
 
 WORKER, OTHER = 100, 200
 
 
 class Story:
-    """A run that a test writes by hand: one job, one moment after another."""
+    """A handwritten run of one job, with one event per time step."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -39,7 +39,7 @@ class Story:
     def left(self, status: str, lease: int = 1, mark: str = "a") -> None:
         self.rows.append(Row(mark, mark, status, lease))
 
-    def judged(self) -> Judgement:
+    def judged(self) -> Verdict:
         return judge(self.events, self.rows, self.moves)
 
     def _event(self, kind: Kind, **values: Any) -> None:
@@ -51,7 +51,7 @@ def story() -> Story:
     return Story()
 
 
-def test_a_job_that_ran_once_breaks_nothing(story: Story) -> None:
+def test_a_job_that_ran_once_has_no_finding(story: Story) -> None:
     story.dispatched()
     story.started()
     story.ended()
@@ -60,7 +60,7 @@ def test_a_job_that_ran_once_breaks_nothing(story: Story) -> None:
 
     found = story.judged()
 
-    assert found == Judgement(jobs=1)
+    assert found == Verdict(jobs=1)
     assert found.broken() == {}
 
 
@@ -93,7 +93,7 @@ def test_a_dispatch_without_an_acknowledgement_is_not_lost(story: Story) -> None
     assert (found.lost, found.jobs) == ((), 0)
 
 
-def test_a_job_that_nobody_dispatched_is_unexpected(story: Story) -> None:
+def test_a_job_that_was_never_dispatched_is_unexpected(story: Story) -> None:
     story.started()
 
     assert story.judged().unexpected == ("a",)
@@ -104,7 +104,7 @@ def test_a_completion_before_the_end_of_its_handler_is_stale(story: Story) -> No
     story.started(lease=1)
     story.started(lease=2, pid=OTHER)
     story.ended(lease=1)
-    # The first attempt's outcome was written over the second's.
+    # The first attempt's outcome replaced the second's.
     story.moved("completed", lease=2)
     story.ended(lease=2, pid=OTHER)
     story.left("completed", lease=2)
@@ -122,7 +122,7 @@ def test_a_final_job_that_moves_again_is_revived(story: Story) -> None:
     assert story.judged().revived == ("a",)
 
 
-def test_two_final_moves_and_two_rows_are_accepted_twice(story: Story) -> None:
+def test_two_final_changes_or_two_rows_are_accepted_twice(story: Story) -> None:
     for mark in ("a", "b"):
         story.dispatched(mark)
     story.moved("completed", mark="a")
@@ -133,7 +133,7 @@ def test_two_final_moves_and_two_rows_are_accepted_twice(story: Story) -> None:
     assert story.judged().accepted_twice == ("a", "b")
 
 
-def test_attempts_in_two_living_processes_overlap(story: Story) -> None:
+def test_attempts_in_two_live_processes_overlap(story: Story) -> None:
     story.dispatched()
     story.started(lease=1, pid=WORKER)
     story.started(lease=2, pid=OTHER)
@@ -178,7 +178,7 @@ def test_a_child_dies_with_the_worker_that_started_it(story: Story) -> None:
     assert story.judged().overlap == 0
 
 
-def test_a_retry_of_a_handler_that_raised_is_no_duplicate(story: Story) -> None:
+def test_a_retry_of_a_handler_that_raised_is_not_a_duplicate(story: Story) -> None:
     story.dispatched()
     story.started(lease=1)
     story.ended(lease=1, how="raised")
@@ -199,7 +199,7 @@ def test_handlers_that_the_engine_stopped_are_counted(story: Story) -> None:
     assert story.judged().stopped == ("a",)
 
 
-def test_a_fault_may_allow_a_finding(story: Story) -> None:
+def test_a_row_can_allow_a_finding(story: Story) -> None:
     story.dispatched()
     story.left("dead_letter")
 

@@ -1,4 +1,4 @@
-"""Every row of the table has a scenario, and the documentation and the README list all of them."""
+"""Every fault has a scenario and is listed in the documentation and the README."""
 
 import json
 import re
@@ -9,6 +9,7 @@ from pathlib import Path
 from faultbench.outcome import Outcome, Verdict
 from faultbench.process import ROOT
 from faultbench.registry import ROWS
+from tools.faults_page import TESTS, files_by_fault
 
 from faultbench import report, rows
 
@@ -20,7 +21,7 @@ def test_every_row_has_a_scenario() -> None:
     assert sorted(ROWS) == list(range(1, COUNT + 1))
 
 
-def test_the_documentation_has_a_figure_for_every_row() -> None:
+def test_the_documentation_has_a_result_for_every_row() -> None:
     listed = re.findall(r"^\| (\d+) \|", report.PAGE.read_text(), re.MULTILINE)
 
     assert list(map(int, listed)) == sorted(ROWS)
@@ -36,6 +37,21 @@ def test_the_tests_of_a_row_exist() -> None:
         assert not test or f"def {test}(" in (ROOT / path).read_text(), name
 
 
+def test_every_fault_that_a_test_names_is_a_row() -> None:
+    named = files_by_fault()
+
+    assert {1, 13, 58} <= set(named)
+    assert {number: paths for number, paths in named.items() if number not in ROWS} == {}
+
+
+def test_every_mention_of_a_fault_is_on_the_page() -> None:
+    listed = {path for paths in files_by_fault().values() for path in paths}
+
+    mention = re.compile(r"\bFaults? \d")
+    mentioning = [path for path in TESTS.rglob("test_*.py") if mention.search(path.read_text())]
+    assert set(mentioning) == listed
+
+
 def test_the_command_lists_the_rows() -> None:
     listed = subprocess.run(
         [sys.executable, "-m", "faultbench", "--list"],
@@ -49,7 +65,7 @@ def test_the_command_lists_the_rows() -> None:
     assert ROWS[55].fault in listed
 
 
-def test_the_table_goes_between_the_markers_of_the_page(tmp_path: Path) -> None:
+def test_the_table_replaces_the_text_between_the_markers(tmp_path: Path) -> None:
     page = tmp_path / "faults.md"
     page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
     found = {3: Outcome(runs=2, jobs=14, lost=0, notes=["a <note>"], verdict=Verdict.FAILED)}

@@ -1,4 +1,4 @@
-"""A seeded run of everything at once: jobs of every kind, and faults without end."""
+"""A seeded run that combines all job types with random faults."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import asyncpg
 from forge import Config, DatabaseUnavailable, Forge, JobDefinition
 from tests.faults.apps.mixed import flaky, reporting, short, short_in_process, short_in_thread
 from tests.faults.kit.checker import Verdict, check
-from tests.faults.kit.crew import Crew, WorkerProcess
 from tests.faults.kit.history import Event, History, Kind
 from tests.faults.kit.ledger import Ledger
 from tests.faults.kit.process import until
+from tests.faults.kit.worker_processes import WorkerProcess, Workers
 
-# Long enough for a process that waits for a busy machine not to be taken for dead.
+# Long enough that a worker on a busy machine is not declared dead.
 PACE = {"heartbeat_interval": "500ms", "dead_after": "4s", "stale_threshold": "8s"}
 LONGEST_PAUSE = 8.0
-KINDS: dict[JobDefinition[None, None], int] = {
+WEIGHTS: dict[JobDefinition[None, None], int] = {
     short: 10,
     short_in_thread: 4,
     flaky: 3,
@@ -35,23 +35,23 @@ Fault = Callable[["Chaos"], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is made of; the seed decides about the rest."""
+    """The parameters of a run; the seed determines the rest."""
 
     seed: int
     jobs: int
     seconds: float
     faults: tuple[Fault, ...]
-    # Faults that come once, at their share of the time.
+    # Faults that occur once, each at a fraction of the time.
     once: tuple[tuple[float, Fault], ...] = ()
     workers: int = 3
 
 
 @dataclass
-class Wish:
-    """One dispatch: what it is known by, and what came of it."""
+class DispatchCall:
+    """One dispatch: its mark in the job's input, and its result."""
 
     mark: str
-    asked_at: float
+    sent_at: float
     job: UUID | None = None
     answered_at: float = 0.0
 
@@ -62,10 +62,10 @@ class Chaos:
 
     plan: Plan
     database_url: str
-    crew: Crew
+    workers: Workers
     history: History
     random: random.Random = field(init=False)
-    wishes: list[Wish] = field(default_factory=list)
+    calls: list[DispatchCall] = field(default_factory=list)
     paused: set[WorkerProcess] = field(default_factory=set)
     background: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -73,7 +73,7 @@ class Chaos:
         self.random = random.Random(self.plan.seed)
 
     async def run(self) -> Verdict:
-        """Dispatch and break things; then let all be done, and judge."""
+        """Dispatch jobs and inject faults; then wait for all jobs and check the history."""
         for _ in range(self.plan.workers):
             await self.start_worker()
         dispatching = asyncio.create_task(self._dispatch())
@@ -88,12 +88,12 @@ class Chaos:
 
     @property
     def healthy(self) -> list[WorkerProcess]:
-        return [w for w in self.crew.workers if w.is_alive and w not in self.paused]
+        return [w for w in self.workers.processes if w.is_alive and w not in self.paused]
 
     async def start_worker(self) -> None:
-        await self.crew.start(max_concurrent=8, **PACE)
+        await self.workers.start(max_concurrent=8, **PACE)
 
-    def do_meanwhile(self, act: Awaitable[None]) -> None:
+    def run_in_background(self, act: Awaitable[None]) -> None:
         task = asyncio.ensure_future(act)
         self.background.add(task)
         task.add_done_callback(self.background.discard)
@@ -109,25 +109,25 @@ class Chaos:
         await app.close()
 
     async def _dispatch_one(self, app: Forge, number: int, dice: random.Random) -> None:
-        wish = Wish(f"wish {number}", time.monotonic())
-        self.wishes.append(wish)
-        (kind,) = dice.choices(list(KINDS), list(KINDS.values()))
-        input = {"mark": wish.mark, "seconds": dice.expovariate(1 / 0.02)}
-        options = {"idempotency_key": wish.mark} if dice.random() < 0.5 else {}
-        while wish.job is None:
+        call = DispatchCall(f"call {number}", time.monotonic())
+        self.calls.append(call)
+        (definition,) = dice.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        input = {"mark": call.mark, "seconds": dice.expovariate(1 / 0.02)}
+        options = {"idempotency_key": call.mark} if dice.random() < 0.5 else {}
+        while call.job is None:
             try:
-                wish.job = (await app.dispatch(kind, input, **options)).id
-                wish.answered_at = time.monotonic()
+                call.job = (await app.dispatch(definition, input, **options)).id
+                call.answered_at = time.monotonic()
             except DatabaseUnavailable:
                 if not options:
-                    return  # it may be there or not: without a key it is not asked for again
-                await asyncio.sleep(0.05)  # as a client that tries again
+                    return  # it may exist or not: without a key a retry could create a second job
+                await asyncio.sleep(0.05)  # as a client that retries
 
     async def _break_things(self) -> None:
         end = time.monotonic() + self.plan.seconds
         once = [(end - (1 - share) * self.plan.seconds, act) for share, act in self.plan.once]
         while once or time.monotonic() < end:
-            await asyncio.sleep(self.random.uniform(0.5, 1.5))  # faults come at any moment
+            await asyncio.sleep(self.random.uniform(0.5, 1.5))  # faults occur at random moments
             if once and time.monotonic() >= once[0][0]:
                 await once.pop(0)[1](self)
             else:
@@ -136,27 +136,29 @@ class Chaos:
     async def _judge(self) -> Verdict:
         connection = await asyncpg.connect(self.database_url)
         try:
-            await until(lambda: _all_final(connection), 120, f"all is done\n{self.crew.log()}")
+            await until(
+                lambda: _all_final(connection), 120, f"all jobs are final\n{self.workers.log()}"
+            )
             events = self.history.events()
-            told = events + await self._dispatches(connection) + await _ends(connection, events)
+            events += await self._dispatches(connection) + await _ends(connection, events)
             rows = await Ledger(connection).rows()
-            # No fault is the job's own: each has attempts enough to get through all of them.
+            # Each job has enough attempts to survive all faults.
             assert {row.status for row in rows} == {"completed"}
-            return check(told, rows, self.crew.halts)
+            return check(events, rows, self.workers.halts)
         finally:
             await connection.close()
 
     async def _dispatches(self, connection: asyncpg.Connection) -> list[Event]:
         rows = await connection.fetch("select id, input ->> 'mark' as mark from forge_jobs")
         known = {row["mark"]: row["id"] for row in rows}
-        assert len(known) == len(rows), "a wish was dispatched twice"
-        told = []
-        for wish in self.wishes:
-            job = str(wish.job or known.get(wish.mark, wish.mark))
-            told.append(Event(Kind.DISPATCHING, job, monotonic=wish.asked_at))
-            if wish.job is not None:
-                told.append(Event(Kind.DISPATCHED, job, monotonic=wish.answered_at))
-        return told
+        assert len(known) == len(rows), "a job was dispatched twice"
+        events = []
+        for call in self.calls:
+            job = str(call.job or known.get(call.mark, call.mark))
+            events.append(Event(Kind.DISPATCHING, job, monotonic=call.sent_at))
+            if call.job is not None:
+                events.append(Event(Kind.DISPATCHED, job, monotonic=call.answered_at))
+        return events
 
 
 async def _all_final(connection: asyncpg.Connection) -> bool:
@@ -165,10 +167,10 @@ async def _all_final(connection: asyncpg.Connection) -> bool:
 
 
 async def _ends(connection: asyncpg.Connection, events: list[Event]) -> list[Event]:
-    """The ends of attempts that count, though the answer that said so was lost."""
-    told = {(event.job, event.lease) for event in events if event.kind == Kind.ACCEPTED}
+    """Outcomes that the database accepted although the worker lost the answer."""
+    recorded = {(event.job, event.lease) for event in events if event.kind == Kind.ACCEPTED}
     rows = await connection.fetch(
         "select job_id, lease from forge_attempts where outcome in ('retry', 'crashed')"
     )
     known = ((str(row["job_id"]), row["lease"]) for row in rows)
-    return [Event(Kind.ACCEPTED, *end, status="retry") for end in known if end not in told]
+    return [Event(Kind.ACCEPTED, *end, status="retry") for end in known if end not in recorded]

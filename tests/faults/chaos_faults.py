@@ -11,11 +11,11 @@ import asyncpg
 
 from forge.store.embedded import Cluster
 from tests.faults.chaos import LONGEST_PAUSE, Chaos, Fault
-from tests.faults.kit.crew import WorkerProcess
 from tests.faults.kit.process import wait_until
 from tests.faults.kit.proxy import Mode, Proxy
+from tests.faults.kit.worker_processes import WorkerProcess
 
-# Whose answer is lost after it was committed.
+# Statements whose answer is lost after the commit.
 CUTS = (
     "set status = 'completed'",
     "lease = lease + 1",
@@ -25,28 +25,28 @@ CUTS = (
 
 
 async def kill_worker(chaos: Chaos) -> None:
-    """SIGKILL; another one takes its place."""
+    """SIGKILL a worker and start another."""
     if chaos.healthy:
         chaos.random.choice(chaos.healthy).sigkill()
         await chaos.start_worker()
 
 
 async def pause_worker(chaos: Chaos) -> None:
-    """SIGSTOP, and SIGCONT when it is dead already, or just in time."""
+    """SIGSTOP a worker; SIGCONT it before or after it is declared dead."""
     if len(chaos.healthy) > 1:
         victim = chaos.random.choice(chaos.healthy)
         chaos.paused.add(victim)
         victim.sigstop()
-        chaos.do_meanwhile(_continue(chaos, victim, chaos.random.uniform(0.5, LONGEST_PAUSE)))
+        chaos.run_in_background(_continue(chaos, victim, chaos.random.uniform(0.5, LONGEST_PAUSE)))
 
 
 async def stop_worker(chaos: Chaos) -> None:
-    """SIGTERM, at times a second one; another one takes its place."""
+    """SIGTERM a worker, sometimes twice, and start another."""
     if chaos.healthy:
         victim = chaos.random.choice(chaos.healthy)
         victim.sigterm()
         if chaos.random.random() < 0.3:
-            await victim.until_said("stopping")
+            await victim.until_reported("stopping")
             victim.sigterm()
         await victim.ended(60)
         await chaos.start_worker()
@@ -63,7 +63,7 @@ def restart_of(server: Cluster) -> Fault:
 
 
 def kill_of(server: Cluster) -> Fault:
-    """SIGKILL for the main process of PostgreSQL."""
+    """SIGKILL the main process of PostgreSQL."""
 
     def kill() -> None:
         pid = server.pid
@@ -76,7 +76,7 @@ def kill_of(server: Cluster) -> Fault:
 
 
 def backends_of(server: Cluster) -> Fault:
-    """Terminate a few sessions, whatever they are doing."""
+    """Terminate a few random sessions."""
 
     async def terminate(chaos: Chaos) -> None:
         connection = await asyncpg.connect(server.url())
@@ -90,7 +90,7 @@ def backends_of(server: Cluster) -> Fault:
 
 
 def network_of(proxy: Proxy) -> tuple[Fault, ...]:
-    """Reset connections, let them die silently, slow them down, lose the answers to commits."""
+    """Reset connections, silence them, slow them down, or lose the answers to commits."""
 
     async def reset(chaos: Chaos) -> None:
         proxy.reset()
@@ -100,7 +100,7 @@ def network_of(proxy: Proxy) -> tuple[Fault, ...]:
 
     async def slow_down(chaos: Chaos) -> None:
         proxy.mode = Mode.delay(20, jitter=80)
-        await asyncio.sleep(2)  # the fault itself: a slow network for so long
+        await asyncio.sleep(2)  # the duration of the fault: a slow network
         proxy.mode = Mode.PASS
 
     async def cut(chaos: Chaos) -> None:
@@ -110,7 +110,7 @@ def network_of(proxy: Proxy) -> tuple[Fault, ...]:
 
 
 async def _continue(chaos: Chaos, victim: WorkerProcess, seconds: float) -> None:
-    await asyncio.sleep(seconds)  # the fault itself: a worker that stands still for so long
+    await asyncio.sleep(seconds)  # the duration of the fault: a paused worker
     victim.sigcont()
     chaos.paused.discard(victim)
 

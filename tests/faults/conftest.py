@@ -1,4 +1,4 @@
-"""What most fault tests begin with: an app to dispatch by, workers, a history, a gate."""
+"""Fixtures of the fault tests: an app that dispatches, workers, a history, a gate."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import asyncpg
 import pytest
 
 from forge import Config, Forge
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History
 from tests.faults.kit.ledger import Gate, Ledger
 from tests.faults.kit.proxy import Proxy
-from tests.faults.scenes import Scene
+from tests.faults.kit.worker_processes import Workers
+from tests.faults.scenarios import Scenario
 
 
 @pytest.fixture
@@ -40,16 +40,14 @@ async def ledger(database_url: str) -> AsyncIterator[Ledger]:
 
 
 @pytest.fixture
-async def crew(database_url: str, history: History, tmp_path: Path) -> AsyncIterator[Crew]:
-    crew = Crew(database_url, history, tmp_path)
-    yield crew
-    crew.close()
-    print(crew.log())  # shown when the test has failed
+async def workers(database_url: str, history: History, tmp_path: Path) -> AsyncIterator[Workers]:
+    with Workers(database_url, history, tmp_path) as workers:
+        yield workers
 
 
 @pytest.fixture
-def scene(app: Forge, crew: Crew, history: History, ledger: Ledger) -> Scene:
-    return Scene(app, crew, history, ledger)
+def scenario(app: Forge, workers: Workers, history: History, ledger: Ledger) -> Scenario:
+    return Scenario(app, workers, history, ledger)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
-"""A worker that is killed while it reprocesses many: none is lost, none is made twice."""
+"""A worker is killed during a bulk reprocess: no job is lost or created twice."""
 
+from tests.cli.command import Project, project_fixture
 from tests.faults.kit.process import wait_until
-from tests.flow.command import Project, project_fixture
 
 __all__ = ["project_fixture"]
 
@@ -16,7 +16,7 @@ LETTERS = 400
 KILLS = 2
 
 
-def test_nothing_is_lost_or_made_twice_when_workers_are_killed(project: Project) -> None:
+def test_no_job_is_lost_or_created_twice_when_workers_are_killed(project: Project) -> None:
     project.rows(FILL, LETTERS)
     requested = project.json("dlq", "reprocess", "--all", "--rate", "50", "--no-wait")
 

@@ -1,4 +1,4 @@
-"""Cancelling: the attempt that is meant and no other, and no transaction left open."""
+"""Cancellation stops the right attempt and leaves no transaction open."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.faults.apps.handlers import (
     quick,
     sleeping_in_transaction,
 )
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History, Kind
-from tests.faults.kit.ledger import Gate, Ledger, told, until_started
+from tests.faults.kit.ledger import Gate, Ledger, events_of, until_started
 from tests.faults.kit.process import until
+from tests.faults.kit.worker_processes import Workers
 
 OPEN_TRANSACTIONS = (
     "select count(*) from pg_stat_activity where datname = current_database() "
@@ -26,43 +26,43 @@ OPEN_TRANSACTIONS = (
 )
 
 
-async def test_a_running_job_is_cancelled_and_its_neighbours_go_on(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+async def test_cancel_stops_a_running_job_and_no_other(
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 39: handlers of every kind."""
-    kinds = (gated, gated_in_thread, gated_in_process)
-    wanted = [await app.dispatch(kind, gate.input) for kind in kinds]
-    unwanted = [await app.dispatch(kind, gate.input) for kind in kinds]
-    worker = await crew.start()
-    for job in (*wanted, *unwanted):
+    """Fault 39: on the event loop, in a thread and in a child process."""
+    definitions = (gated, gated_in_thread, gated_in_process)
+    kept = [await app.dispatch(each, gate.input) for each in definitions]
+    cancelled = [await app.dispatch(each, gate.input) for each in definitions]
+    worker = await workers.start()
+    for job in (*kept, *cancelled):
         await until_started(history, job.id)
 
-    requests = [await job.cancel("nobody wants it") for job in unwanted]
+    requests = [await job.cancel("no longer needed") for job in cancelled]
     await ledger.until_final([request.id for request in requests])
-    for job in unwanted:
+    for job in cancelled:
         await ledger.until_status(job.id, "cancelled")
-    await until(lambda: _ended(history, unwanted[:2]), 30, "the cancelled handlers have ended")
+    await until(lambda: _ended(history, cancelled[:2]), 30, "the cancelled handlers have ended")
     gate.open()
 
-    for row in await ledger.until_final([job.id for job in wanted]):
+    for row in await ledger.until_final([job.id for job in kept]):
         assert (row["status"], row["lease"]) == ("completed", 1)
-    for job in unwanted:
+    for job in cancelled:
         row = await ledger.job(job.id)
         assert (row["status"], row["output"]) == ("cancelled", None)
-        assert row["last_error"] == "nobody wants it"
+        assert row["last_error"] == "no longer needed"
     worker.sigterm()
     assert await worker.ended() == 0
 
 
-async def test_word_about_an_earlier_attempt_does_not_stop_the_present_one(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+async def test_cancel_of_an_earlier_attempt_does_not_stop_the_current_one(
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 39: the cancellation names a lease, and this one is over."""
+    """Fault 39: the cancellation names a lease that has ended."""
     job = await app.dispatch(gated, gate.input)
-    first = await crew.start()
+    first = await workers.start()
     await until_started(history, job.id)
     first.sigkill()
-    second = await crew.start()
+    second = await workers.start()
     await until_started(history, job.id, lease=2)
 
     channel = worker_channel(second.id)
@@ -74,38 +74,44 @@ async def test_word_about_an_earlier_attempt_does_not_stop_the_present_one(
     assert row["lease"] == 2
 
 
-async def test_a_cancelled_job_stays_cancelled_when_its_zombie_finishes(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+async def test_a_cancelled_job_stays_cancelled_when_a_stale_attempt_finishes(
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 39: the attempt was replaced, the job cancelled, and then the first one ends."""
+    """Fault 39: the attempt is replaced, the job is cancelled, and then the first attempt ends."""
     job = await app.dispatch(gated, gate.input)
-    zombie = await crew.start()
+    zombie = await workers.start()
     await until_started(history, job.id)
     zombie.sigstop()
-    await crew.start()
+    await workers.start()
     await until_started(history, job.id, lease=2)
 
     request = await job.cancel()
     await ledger.until_final([request.id])
     gate.open()
     zombie.sigcont()
-    await zombie.until_said("refused", job=job.id, lease=1)
+    await zombie.until_reported("refused", job=job.id, lease=1)
 
     row = await ledger.job(job.id)
     assert (row["status"], row["output"]) == ("cancelled", None)
-    assert not told(history, job.id, Kind.ACCEPTED)
+    assert not events_of(history, job.id, Kind.ACCEPTED)
 
 
 @pytest.mark.parametrize(
-    "kind", [sleeping_in_transaction, hanging_in_transaction], ids=lambda kind: kind.name
+    "definition",
+    [sleeping_in_transaction, hanging_in_transaction],
+    ids=lambda definition: definition.name,
 )
-async def test_a_handler_stopped_inside_a_transaction_leaves_none_open(
-    kind: JobDefinition[None, None], app: Forge, crew: Crew, history: History, ledger: Ledger
+async def test_a_handler_stopped_in_a_transaction_leaves_none_open(
+    definition: JobDefinition[None, None],
+    app: Forge,
+    workers: Workers,
+    history: History,
+    ledger: Ledger,
 ) -> None:
-    """Fault 40: its time is over in a statement, or between two of them."""
+    """Fault 40: it times out in a statement, or between two statements."""
     await ledger.connection.execute("create table effects (what text)")
-    sent = [await app.dispatch(kind) for _ in range(15)]
-    worker = await crew.start()
+    sent = [await app.dispatch(definition) for _ in range(15)]
+    worker = await workers.start()
 
     rows = await ledger.until_final([job.id for job in sent])
 
@@ -123,4 +129,4 @@ async def _none(ledger: Ledger) -> bool:
 
 
 def _ended(history: History, jobs: list) -> bool:  # type: ignore[type-arg]
-    return all(told(history, job.id, Kind.FINISHED) for job in jobs)
+    return all(events_of(history, job.id, Kind.FINISHED) for job in jobs)

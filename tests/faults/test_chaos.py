@@ -1,4 +1,4 @@
-"""Chaos: nothing is lost, nothing unexpected runs, and nothing of the dead counts."""
+"""Chaos runs: no job is lost, none runs unexpectedly, and no stale write is accepted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.embedded import Cluster
 from forge.store.migrate import migrate
 from tests.faults.chaos import Chaos, Plan
@@ -23,10 +23,10 @@ from tests.faults.chaos_faults import (
     stop_worker,
 )
 from tests.faults.kit.checker import Verdict
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History, Kind
 from tests.faults.kit.proxy import Proxy
 from tests.faults.kit.server import running_server
+from tests.faults.kit.worker_processes import Workers
 
 WORKER_FAULTS = (kill_worker, pause_worker, stop_worker)
 
@@ -39,12 +39,12 @@ def durable() -> Iterator[Cluster]:
 
 @pytest.fixture
 def seed() -> int:
-    """Of the environment, or a new one; the run prints it."""
+    """The seed from the environment, or a new one; the run prints it."""
     return int(os.environ.get("FAULTS_SEED") or random.randrange(1_000_000))
 
 
 @pytest.mark.timeout(300)
-async def test_nothing_is_lost_in_a_short_chaos(
+async def test_no_job_is_lost_in_a_short_chaos_run(
     durable: Cluster, seed: int, history: History, tmp_path: Path
 ) -> None:
     """Faults 1, 3, 12, 13 and 17 together."""
@@ -58,7 +58,7 @@ async def test_nothing_is_lost_in_a_short_chaos(
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-async def test_nothing_is_lost_in_a_long_chaos(
+async def test_no_job_is_lost_in_a_long_chaos_run(
     durable: Cluster, seed: int, history: History, tmp_path: Path
 ) -> None:
     """Faults 1, 3, 12 to 15, 17, 18 and 21 together, for FAULTS_SECONDS."""
@@ -85,24 +85,20 @@ async def _play(
     database = Database(server.url())
     await migrate(database)
     await database.close()
-    crew = Crew(workers_url, history, folder)
-    try:
-        verdict = await Chaos(plan, server.url(), crew, history).run()
-    finally:
-        crew.close()
-        print(crew.log())
-    print(f"{len(crew.workers)} workers, {len(crew.halts)} halts: {verdict}")
-    _print_stories(verdict, history, crew)
+    with Workers(workers_url, history, folder) as workers:
+        verdict = await Chaos(plan, server.url(), workers, history).run()
+    print(f"{len(workers.processes)} workers, {len(workers.halts)} halts: {verdict}")
+    _print_findings(verdict, history, workers)
     accepted = {event.job for event in history.events() if event.kind == Kind.ACCEPTED}
     assert len(accepted) > plan.jobs / 2, "the recording of acks does not work"
     return verdict
 
 
-def _print_stories(verdict: Verdict, history: History, crew: Crew) -> None:
-    """Tell what happened to the jobs with which something is wrong."""
-    blamed = {job for jobs in verdict.faults.values() for job in jobs}
+def _print_findings(verdict: Verdict, history: History, workers: Workers) -> None:
+    """Print the events of the jobs that are part of a finding."""
+    concerned = {job for jobs in verdict.faults.values() for job in jobs}
     for event in history.events():
-        if event.job in blamed:
+        if event.job in concerned:
             print(
                 event.job,
                 f"{event.monotonic:.3f}",
@@ -111,5 +107,5 @@ def _print_stories(verdict: Verdict, history: History, crew: Crew) -> None:
                 event.pid,
                 event.status,
             )
-    for halt in crew.halts if blamed else ():
+    for halt in workers.halts if concerned else ():
         print(f"{halt.monotonic:.3f} halt of {halt.pid}")

@@ -1,4 +1,4 @@
-"""PostgreSQL is restarted and killed under load: what was acknowledged is done, once."""
+"""PostgreSQL is restarted and killed under load: each acknowledged job completes once."""
 
 from __future__ import annotations
 
@@ -13,80 +13,83 @@ import asyncpg
 import pytest
 
 from forge import Config, DatabaseUnavailable, Forge
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.embedded import Cluster
 from forge.store.migrate import migrate
 from tests.faults.apps.handlers import gated
 from tests.faults.apps.mixed import short
 from tests.faults.kit.checker import check
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History, Kind
 from tests.faults.kit.ledger import Gate, Ledger, until_started
 from tests.faults.kit.process import until, wait_until
 from tests.faults.kit.server import running_server
+from tests.faults.kit.worker_processes import Workers
 
 RESTARTS = 4
 
 
 @pytest.fixture
 def durable() -> Iterator[Cluster]:
-    """A server of its own, with fsync."""
+    """A server for this module, with fsync."""
     with running_server() as server:
         yield server
 
 
 @pytest.fixture
-async def durable_crew(durable: Cluster, history: History, tmp_path: Path) -> AsyncIterator[Crew]:
+async def durable_workers(
+    durable: Cluster, history: History, tmp_path: Path
+) -> AsyncIterator[Workers]:
     database = Database(durable.url())
     await migrate(database)
     await database.close()
-    crew = Crew(durable.url(), history, tmp_path)
-    yield crew
-    crew.close()
+    with Workers(durable.url(), history, tmp_path) as workers:
+        yield workers
 
 
-async def test_nothing_is_lost_when_the_database_is_restarted_again_and_again(
-    durable: Cluster, durable_crew: Crew, history: History
+async def test_no_job_is_lost_when_the_database_restarts_repeatedly(
+    durable: Cluster, durable_workers: Workers, history: History
 ) -> None:
-    """Fault 17: each restart is an immediate one, without a checkpoint."""
-    workers = [await durable_crew.start(dead_after="3s") for _ in range(2)]
+    """Fault 17: immediate restarts, without a checkpoint."""
+    workers = [await durable_workers.start(dead_after="3s") for _ in range(2)]
     async with _dispatching(durable, history):
         for _ in range(RESTARTS):
             await _progress(history)
             await asyncio.to_thread(_restart, durable)
 
-    await _check_all_done(durable, durable_crew, history)
+    await _check_all_done(durable, durable_workers, history)
     assert all(worker.is_alive for worker in workers)
-    assert not any(worker.said("rescued") for worker in workers)
+    assert not any(worker.reported("rescued") for worker in workers)
 
 
-async def test_nothing_is_lost_when_the_database_is_killed(
-    durable: Cluster, durable_crew: Crew, history: History
+async def test_no_job_is_lost_when_the_database_is_killed(
+    durable: Cluster, durable_workers: Workers, history: History
 ) -> None:
-    """Fault 18: SIGKILL for its main process."""
-    workers = [await durable_crew.start(dead_after="3s") for _ in range(2)]
+    """Fault 18: SIGKILL of the postmaster."""
+    workers = [await durable_workers.start(dead_after="3s") for _ in range(2)]
     async with _dispatching(durable, history):
         await _progress(history)
         await asyncio.to_thread(_kill, durable)
         await _progress(history)
 
-    await _check_all_done(durable, durable_crew, history)
+    await _check_all_done(durable, durable_workers, history)
     assert all(worker.is_alive for worker in workers)
 
 
-async def test_nobody_is_taken_for_dead_after_an_outage(
-    durable: Cluster, durable_crew: Crew, history: History, gate: Gate
+async def test_no_worker_is_declared_dead_after_an_outage(
+    durable: Cluster, durable_workers: Workers, history: History, gate: Gate
 ) -> None:
-    """Fault 17: everybody's last heartbeat is old then, and all of them live."""
+    """Fault 17: after the outage all heartbeats are old, but all workers are alive."""
     async with Forge(Config(), database_url=durable.url()) as app:
         jobs = [await app.dispatch(gated, gate.input) for _ in range(3)]
-    workers = [await durable_crew.start(dead_after="2s", max_concurrent=1) for _ in jobs]
+    workers = [await durable_workers.start(dead_after="2s", max_concurrent=1) for _ in jobs]
     for job in jobs:
         await until_started(history, job.id)
 
     await asyncio.to_thread(durable.stop, "immediate")
     stopped_at = time.monotonic()
-    await until(lambda: time.monotonic() > stopped_at + 4, 30, "it lasts longer than the patience")
+    await until(
+        lambda: time.monotonic() > stopped_at + 4, 30, "the outage lasts longer than dead_after"
+    )
     await asyncio.to_thread(durable.start)
 
     ledger = Ledger(await asyncpg.connect(durable.url()))
@@ -95,12 +98,12 @@ async def test_nobody_is_taken_for_dead_after_an_outage(
     gate.open()
     for row in await ledger.until_final([job.id for job in jobs]):
         assert (row["status"], row["lease"], row["crashes"]) == ("completed", 1, 0)
-    assert not any(worker.said("rescued") for worker in workers)
+    assert not any(worker.reported("rescued") for worker in workers)
     await ledger.connection.close()
 
 
 class _dispatching:  # noqa: N801
-    """Dispatches one job after another, and writes down which were acknowledged."""
+    """Dispatches one job after another, and records which were acknowledged."""
 
     def __init__(self, server: Cluster, history: History) -> None:
         self._app = Forge(Config(), database_url=server.url())
@@ -123,8 +126,8 @@ class _dispatching:  # noqa: N801
             try:
                 job = await self._app.dispatch(short, {"seconds": 0.01}, idempotency_key=key)
             except DatabaseUnavailable:
-                number -= 1  # the same again: the key makes sure that it is one job
-                await asyncio.sleep(0.05)  # as a client that tries again
+                number -= 1  # retry with the same key, so that it stays one job
+                await asyncio.sleep(0.05)  # as a client that retries
                 continue
             self._history.dispatched(job.id)
 
@@ -143,7 +146,7 @@ def _kill(server: Cluster) -> None:
 
 
 async def _progress(history: History, count: int = 50) -> None:
-    """Wait until this many more jobs were accepted."""
+    """Wait until this many more outcomes were accepted."""
     before = _accepted(history)
     await until(lambda: _accepted(history) >= before + count, 60, "jobs get done")
 
@@ -152,7 +155,7 @@ def _accepted(history: History) -> int:
     return sum(event.kind == Kind.ACCEPTED for event in history.events())
 
 
-async def _check_all_done(server: Cluster, crew: Crew, history: History) -> None:
+async def _check_all_done(server: Cluster, workers: Workers, history: History) -> None:
     ledger = Ledger(await asyncpg.connect(server.url()))
     waiting = "select count(*) from forge_jobs where status <> 'completed'"
 
@@ -160,11 +163,11 @@ async def _check_all_done(server: Cluster, crew: Crew, history: History) -> None
         return await ledger.connection.fetchval(waiting) == 0
 
     try:
-        await until(all_done, 60, f"all is done; the workers said:\n{crew.log()}")
+        await until(all_done, 60, f"all jobs are done; output of the workers:\n{workers.log()}")
         doubles = "select count(*) - count(distinct idempotency_key) from forge_jobs"
         assert await ledger.connection.fetchval(doubles) == 0
-        verdict = check(history.events(), await ledger.rows(), crew.halts)
+        verdict = check(history.events(), await ledger.rows(), workers.halts)
     finally:
         await ledger.connection.close()
-    # A dispatch may be committed, its answer lost, and its job be done before it is asked again.
-    assert not verdict.faults.keys() - {"unexpected"}, f"{verdict}\n{crew.log()}"
+    # A dispatch may be committed and its job completed before the client retries a lost answer.
+    assert not verdict.faults.keys() - {"unexpected"}, f"{verdict}\n{workers.log()}"

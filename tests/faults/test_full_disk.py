@@ -1,4 +1,4 @@
-"""A full disk: outcomes wait in memory, and are what they were when there is room again."""
+"""A full disk: outcomes wait in memory and are stored when there is space again."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import psycopg
 import pytest
 
 from forge import Config, DatabaseUnavailable, Forge, JobContext
-from forge.core.event import AttemptEnded, Event, WorkerNotice
+from forge.core.events import AttemptEnded, Event, WorkerNotice
 from forge.core.outcome import Settlement
 from forge.store.embedded import Cluster
+from tests.apps import FAST, working
 from tests.faults.kit.process import until
 from tests.faults.kit.small_disk import SmallDisk, database_on, small_disk
-from tests.flow.engine.conftest import FAST, working
 
-# More than the free space within the pages of the tables.
+# More than the free space inside the tables' pages.
 LARGE = 200_000
 JOBS = 5
 
@@ -54,7 +54,7 @@ def events(app: Forge) -> list[Event]:
 async def test_results_are_kept_while_the_disk_is_full(
     app: Forge, url: str, disk: SmallDisk, events: list[Event]
 ) -> None:
-    """Faults 43 and 54: each ran once, and what it returned is stored when there is room."""
+    """Faults 43 and 54: each job runs once, and its output is stored when there is space."""
     is_full, ran = asyncio.Event(), []
 
     @app.job(max_attempts=1)
@@ -82,7 +82,7 @@ async def test_results_are_kept_while_the_disk_is_full(
 async def test_an_error_of_the_handler_is_kept_while_the_disk_is_full(
     app: Forge, url: str, disk: SmallDisk, events: list[Event]
 ) -> None:
-    """Fault 54: it is the handler's own error that is stored, and told of once it is stored."""
+    """Fault 54: the handler's own error is stored, and reported once it is stored."""
     is_full, text = asyncio.Event(), _incompressible(LARGE)
 
     @app.job(max_attempts=1)
@@ -96,19 +96,19 @@ async def test_an_error_of_the_handler_is_kept_while_the_disk_is_full(
         disk.fill()
         is_full.set()
         await until(lambda: _acks_waited(events), 20, "the ack waits for room")
-        assert _burials(events) == 0
+        assert _dead_letters(events) == 0
         disk.free()
         await until(lambda: _all_are(url, "dead_letter"), 30, "it is a dead letter")
-        await until(lambda: _burials(events), 10, "the burial is told of")
+        await until(lambda: _dead_letters(events), 10, "the dead letter is reported")
 
-    assert _burials(events) == 1
+    assert _dead_letters(events) == 1
     assert not _errors(events)
     letter = await _row(url, "select * from forge_dead_letters")
     assert (letter["exception"], letter["attempt_count"]) == ("ValueError", 1)
     assert letter["error_message"].startswith("its own error")
 
 
-async def test_a_handler_that_meets_a_full_disk_has_its_attempt_back(
+async def test_a_handler_that_hits_a_full_disk_uses_no_attempt(
     app: Forge, url: str, disk: SmallDisk
 ) -> None:
     is_full, errors = asyncio.Event(), []
@@ -153,7 +153,7 @@ def _errors(events: list[Event]) -> list[Event]:
     return [e for e in events if isinstance(e, WorkerNotice) and e.level == "error"]
 
 
-def _burials(events: list[Event]) -> int:
+def _dead_letters(events: list[Event]) -> int:
     ended = [event.ack for event in events if isinstance(event, AttemptEnded)]
     return sum(isinstance(ack, Settlement) and ack.status == "dead_letter" for ack in ended)
 

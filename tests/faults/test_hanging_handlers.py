@@ -1,4 +1,4 @@
-"""Handlers that hang are stopped at their timeout; those that hold up the loop are not dead."""
+"""Hanging handlers stop at their timeout; a blocked event loop does not make a worker dead."""
 
 from __future__ import annotations
 
@@ -12,21 +12,27 @@ from tests.faults.apps.handlers import (
     quick,
     stubborn,
 )
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History, Kind
-from tests.faults.kit.ledger import Ledger, told
-from tests.faults.scenes import Scene
+from tests.faults.kit.ledger import Ledger, events_of
+from tests.faults.kit.worker_processes import Workers
+from tests.faults.scenarios import Scenario
 
 
 @pytest.mark.parametrize(
-    "kind", [hanging, stubborn, hanging_in_thread, hanging_in_process], ids=lambda kind: kind.name
+    "definition",
+    [hanging, stubborn, hanging_in_thread, hanging_in_process],
+    ids=lambda definition: definition.name,
 )
-async def test_a_handler_that_hangs_is_stopped_at_its_timeout(
-    kind: JobDefinition[None, None], app: Forge, crew: Crew, history: History, ledger: Ledger
+async def test_a_hanging_handler_is_stopped_at_its_timeout(
+    definition: JobDefinition[None, None],
+    app: Forge,
+    workers: Workers,
+    history: History,
+    ledger: Ledger,
 ) -> None:
-    """Fault 9: its worker heartbeats all the while, and has its slot back afterwards."""
-    job = await app.dispatch(kind)
-    worker = await crew.start(max_concurrent=1)
+    """Fault 9: its worker keeps sending heartbeats, and the slot becomes free."""
+    job = await app.dispatch(definition)
+    worker = await workers.start(max_concurrent=1)
 
     row = await ledger.until_status(job.id, "dead_letter")
     after = await app.dispatch(quick)
@@ -34,15 +40,15 @@ async def test_a_handler_that_hangs_is_stopped_at_its_timeout(
 
     assert "longer than its timeout of 0:00:00.500000" in row["last_error"]
     assert (row["lease"], row["crashes"]) == (1, 0)
-    assert told(history, job.id, Kind.FINISHED)
+    assert events_of(history, job.id, Kind.FINISHED)
     assert worker.is_alive
 
 
-async def test_a_worker_whose_loop_is_held_up_is_not_taken_for_dead(scene: Scene) -> None:
-    """Fault 10: three times as long as a dead worker is waited for."""
-    verdict = await scene.blocked_loop(seconds=3)
+async def test_a_worker_with_a_blocked_loop_is_not_declared_dead(scenario: Scenario) -> None:
+    """Fault 10: the loop is blocked for three times `dead_after`."""
+    verdict = await scenario.blocked_loop(seconds=3)
 
     assert not verdict.faults, verdict
     assert not verdict.duplicated
-    (row,) = await scene.ledger.connection.fetch("select * from forge_jobs")
+    (row,) = await scenario.ledger.connection.fetch("select * from forge_jobs")
     assert (row["status"], row["lease"], row["crashes"]) == ("completed", 1, 0)

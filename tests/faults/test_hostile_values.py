@@ -1,4 +1,4 @@
-"""Values that cannot be stored and errors that cannot be described: recorded, and no harm done."""
+"""Values that cannot be stored and errors that cannot be printed do no harm."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import pytest
 from forge import Forge, InvalidPayload, JobDefinition
 from tests.faults.apps import hostile
 from tests.faults.apps.handlers import quick
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.ledger import Ledger
+from tests.faults.kit.worker_processes import Workers
 
-# What comes back exactly as it was sent, though it is not what everybody's JSON takes.
+# Returned exactly as sent, although not every JSON parser accepts it.
 LARGE_BUT_FINE = {"2**64": 2**64, "-2**64": -(2**64), "digits": 10**4000, "emoji": "\U0001f600"}
 
 
 @pytest.mark.parametrize("what", hostile.VALUES)
-async def test_what_cannot_be_stored_is_refused_at_dispatch(
+async def test_dispatch_rejects_values_that_cannot_be_stored(
     what: str, app: Forge, ledger: Ledger
 ) -> None:
     """Fault 33."""
@@ -27,48 +27,48 @@ async def test_what_cannot_be_stored_is_refused_at_dispatch(
     assert await ledger.connection.fetchval("select count(*) from forge_jobs") == 0
 
 
-async def test_large_numbers_come_back_as_they_were_sent(
-    app: Forge, crew: Crew, ledger: Ledger
+async def test_large_numbers_are_returned_unchanged(
+    app: Forge, workers: Workers, ledger: Ledger
 ) -> None:
-    """Fault 33: 2**64 is a number like any other."""
+    """Fault 33: 2**64 and above."""
     job = await app.dispatch(hostile.echoing, {"value": LARGE_BUT_FINE})
-    await crew.start()
+    await workers.start()
 
     assert await job.result(timeout=30) == LARGE_BUT_FINE
 
 
 @pytest.mark.parametrize(
-    "kind",
+    "definition",
     [hostile.returning, hostile.returning_in_thread, hostile.returning_in_process],
-    ids=lambda kind: kind.name,
+    ids=lambda definition: definition.name,
 )
-async def test_a_result_that_cannot_be_stored_fails_its_attempt(
-    kind: JobDefinition[None, None], app: Forge, crew: Crew, ledger: Ledger
+async def test_a_result_that_cannot_be_stored_fails_the_attempt(
+    definition: JobDefinition[None, None], app: Forge, workers: Workers, ledger: Ledger
 ) -> None:
-    """Fault 33: the worker lives, and works on."""
-    sent = {what: await app.dispatch(kind, {"what": what}) for what in hostile.VALUES}
-    worker = await crew.start()
+    """Fault 33: the worker stays alive and continues."""
+    sent = {what: await app.dispatch(definition, {"what": what}) for what in hostile.VALUES}
+    worker = await workers.start()
 
     for what, job in sent.items():
         row = await ledger.until_status(job.id, "dead_letter")
         assert "the output" in row["last_error"], what
         assert (row["lease"], row["crashes"]) == (1, 0), what
 
-    await _works_on(app, crew, ledger)
+    await _check_all_slots_free(app, workers, ledger)
     assert worker.is_alive
 
 
 @pytest.mark.parametrize(
-    "kind",
+    "definition",
     [hostile.raising, hostile.raising_in_thread, hostile.raising_in_process],
-    ids=lambda kind: kind.name,
+    ids=lambda definition: definition.name,
 )
-async def test_whatever_a_handler_raises_is_recorded(
-    kind: JobDefinition[None, None], app: Forge, crew: Crew, ledger: Ledger
+async def test_every_exception_of_a_handler_is_recorded(
+    definition: JobDefinition[None, None], app: Forge, workers: Workers, ledger: Ledger
 ) -> None:
-    """Faults 33 and 34: exceptions without a text, below Exception, with unspeakable names."""
-    sent = {what: await app.dispatch(kind, {"what": what}) for what in hostile.ERRORS}
-    worker = await crew.start()
+    """Faults 33 and 34: exceptions without text, BaseException, module names that are no text."""
+    sent = {what: await app.dispatch(definition, {"what": what}) for what in hostile.ERRORS}
+    worker = await workers.start()
 
     for what, job in sent.items():
         row = await ledger.until_status(job.id, "dead_letter")
@@ -79,38 +79,38 @@ async def test_whatever_a_handler_raises_is_recorded(
         assert attempt["exception"], what
         assert len(attempt["trace"]) <= 100_000, what
 
-    await _works_on(app, crew, ledger)
+    await _check_all_slots_free(app, workers, ledger)
     assert worker.is_alive
 
 
-async def test_a_handler_that_calls_itself_for_ever_fails(
-    app: Forge, crew: Crew, ledger: Ledger
+async def test_a_handler_with_endless_recursion_fails(
+    app: Forge, workers: Workers, ledger: Ledger
 ) -> None:
     """Fault 34."""
-    job = await app.dispatch(hostile.recursing_for_ever)
-    await crew.start()
+    job = await app.dispatch(hostile.recursing_endlessly)
+    await workers.start()
 
     await ledger.until_status(job.id, "dead_letter")
 
     (attempt,) = await ledger.attempts(job.id)
     assert attempt["exception"] == "RecursionError"
-    await _works_on(app, crew, ledger)
+    await _check_all_slots_free(app, workers, ledger)
 
 
-async def test_a_progress_message_that_cannot_be_stored_is_made_storable(
-    app: Forge, crew: Crew, ledger: Ledger
+async def test_a_progress_message_that_cannot_be_stored_is_cleaned(
+    app: Forge, workers: Workers, ledger: Ledger
 ) -> None:
     """Fault 33."""
     job = await app.dispatch(hostile.noting)
-    await crew.start()
+    await workers.start()
 
     row = await ledger.until_status(job.id, "completed")
 
     assert row["progress_message"] == "ab?c"
 
 
-async def _works_on(app: Forge, crew: Crew, ledger: Ledger) -> None:
-    """All slots are free again: as many jobs as there are slots can wait for one another."""
+async def _check_all_slots_free(app: Forge, workers: Workers, ledger: Ledger) -> None:
+    """Check that all slots are free: as many gated jobs as there are slots run at once."""
     after = [await app.dispatch(quick) for _ in range(20)]
     rows = await ledger.until_final([job.id for job in after])
     assert {row["status"] for row in rows} == {"completed"}

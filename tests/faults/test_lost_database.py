@@ -1,16 +1,16 @@
-"""A database that goes away in the midst of a handler's statement: no attempt is used up."""
+"""The database is lost in the middle of a handler's statement: no attempt is used."""
 
 from __future__ import annotations
 
 import pytest
 
 from forge import Forge
-from forge.core.outcome import MOST_LOSSES
+from forge.core.outcome import MAX_LOSSES
 from tests.faults.apps.handlers import asking
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History
 from tests.faults.kit.ledger import Gate, Ledger, until_started
 from tests.faults.kit.process import until
+from tests.faults.kit.worker_processes import Workers
 
 END = (
     "select pg_terminate_backend(pid) from pg_stat_activity "
@@ -20,12 +20,12 @@ END = (
 
 
 @pytest.mark.parametrize("in_transaction", [False, True], ids=["alone", "in a transaction"])
-async def test_a_handler_whose_connection_was_ended_has_its_attempt_back(
-    in_transaction: bool, app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+async def test_a_handler_whose_connection_was_terminated_uses_no_attempt(
+    in_transaction: bool, app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 17: it may be tried once, and is, when the database is there."""
+    """Fault 17: its only attempt runs when the database is back."""
     job = await app.dispatch(asking, {**gate.input, "in_transaction": in_transaction})
-    await crew.start()
+    await workers.start()
     await until_started(history, job.id)
 
     gate.open(lease=2)
@@ -37,19 +37,19 @@ async def test_a_handler_whose_connection_was_ended_has_its_attempt_back(
     assert [attempt["outcome"] for attempt in await ledger.attempts(job.id)] == ["lost"]
 
 
-async def test_a_statement_that_ends_its_server_every_time_comes_to_an_end(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+async def test_a_job_that_loses_its_connection_too_often_is_dead_lettered(
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 17: it may be tried once, and that once is used up at last."""
+    """Fault 17: in the end its only attempt is used."""
     job = await app.dispatch(asking, {**gate.input, "in_transaction": False})
-    await ledger.connection.execute("update forge_jobs set crashes = $1", MOST_LOSSES)
-    await crew.start()
+    await ledger.connection.execute("update forge_jobs set crashes = $1", MAX_LOSSES)
+    await workers.start()
     await until_started(history, job.id)
 
     await until(lambda: ledger.connection.fetch(END), 30, "its statement was ended")
     row = await ledger.until_status(job.id, "dead_letter")
 
-    assert (row["lease"], row["attempts"], row["crashes"]) == (1, 1, MOST_LOSSES)
+    assert (row["lease"], row["attempts"], row["crashes"]) == (1, 1, MAX_LOSSES)
     assert [past["outcome"] for past in await ledger.attempts(job.id)] == ["dead_letter"]
     letter = await ledger.connection.fetchrow("select * from forge_dead_letters")
-    assert (letter["attempt_count"], letter["crashes"]) == (1, MOST_LOSSES)
+    assert (letter["attempt_count"], letter["crashes"]) == (1, MAX_LOSSES)

@@ -1,4 +1,4 @@
-"""Notifications that never arrive: jobs are found all the same, and hearing comes back."""
+"""Lost notifications: jobs are found by polling, and the worker listens again."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import pytest
 
 from forge import Forge
 from tests.faults.apps.handlers import quick
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.ledger import Ledger
 from tests.faults.kit.process import until
 from tests.faults.kit.proxy import Mode, Proxy
-from tests.faults.scenes import LISTENING, Scene
+from tests.faults.kit.worker_processes import Workers
+from tests.faults.scenarios import LISTENING, Scenario
 
 LISTENERS = (
     "select pid from pg_stat_activity where datname = current_database() "
@@ -18,10 +18,12 @@ LISTENERS = (
 )
 
 
-async def test_a_terminated_listener_listens_again(app: Forge, crew: Crew, ledger: Ledger) -> None:
-    """Fault 14: and what was sent meanwhile is found."""
-    # Too seldom for a poll to be what finds the job.
-    await crew.start(idle_poll_interval="1h")
+async def test_a_terminated_listener_listens_again(
+    app: Forge, workers: Workers, ledger: Ledger
+) -> None:
+    """Fault 14: a job that was sent meanwhile is found."""
+    # So rarely that a poll cannot be what finds the job.
+    await workers.start(idle_poll_interval="1h")
     pid = await until(lambda: ledger.connection.fetchval(LISTENERS), 30, "the worker listens")
 
     await ledger.connection.execute("select pg_terminate_backend($1)", pid)
@@ -33,10 +35,10 @@ async def test_a_terminated_listener_listens_again(app: Forge, crew: Crew, ledge
 
 
 async def test_a_worker_that_cannot_listen_polls(
-    app: Forge, crew: Crew, ledger: Ledger, proxy: Proxy
+    app: Forge, workers: Workers, ledger: Ledger, proxy: Proxy
 ) -> None:
-    """Fault 14: the listener is terminated again and again, and never gets far."""
-    await crew.start(url=proxy.url(), idle_poll_interval="1h")
+    """Fault 14: the listener is terminated repeatedly."""
+    await workers.start(url=proxy.url(), idle_poll_interval="1h")
     await until(lambda: proxy.reset(matching=LISTENING), 30, "the worker listens")
 
     for _ in range(5):
@@ -46,27 +48,27 @@ async def test_a_worker_that_cannot_listen_polls(
         await ledger.until_status(job.id, "completed")
 
 
-async def test_a_listener_that_died_without_a_sound_is_noticed(
-    scene: Scene, proxy: Proxy, ledger: Ledger
+async def test_a_silently_dead_listener_is_detected(
+    scenario: Scenario, proxy: Proxy, ledger: Ledger
 ) -> None:
-    """Fault 15: the job is found, the deafness is told, and hearing comes back."""
-    await scene.silent_listener(proxy)
+    """Fault 15: the job is found, a notice is logged, and the worker listens again."""
+    await scenario.silent_listener(proxy)
 
-    (worker,) = scene.crew.workers
-    await worker.until_said(
-        "notice", message="the listener does not hear; polling, and listening anew"
+    (worker,) = scenario.workers.processes
+    await worker.until_reported(
+        "notice", message="notifications do not arrive; polling, and opening a new listener"
     )
     await until(lambda: proxy.silence(matching=LISTENING), 30, "the worker listens again")
 
 
-async def test_a_listener_that_dies_while_it_begins_to_listen_tries_again(
-    app: Forge, crew: Crew, ledger: Ledger, proxy: Proxy
+async def test_a_listener_that_dies_during_listen_tries_again(
+    app: Forge, workers: Workers, ledger: Ledger, proxy: Proxy
 ) -> None:
-    """Fault 15: polling all the while."""
-    await crew.start(url=proxy.url(), idle_poll_interval="1h")
+    """Fault 15: the worker polls meanwhile."""
+    await workers.start(url=proxy.url(), idle_poll_interval="1h")
     await until(lambda: proxy.reset(matching=LISTENING), 30, "the worker listens")
-    # It has asked to listen, and the answer never comes.
-    await until(lambda: proxy.silence(matching=LISTENING), 30, "the worker begins anew")
+    # It has sent LISTEN, and the answer never arrives.
+    await until(lambda: proxy.silence(matching=LISTENING), 30, "the worker listens again")
     job = await app.dispatch(quick)
 
     await ledger.until_status(job.id, "completed")
@@ -74,11 +76,11 @@ async def test_a_listener_that_dies_while_it_begins_to_listen_tries_again(
 
 
 @pytest.mark.slow
-async def test_all_connections_dead_without_a_sound_come_back(
-    app: Forge, crew: Crew, ledger: Ledger, proxy: Proxy
+async def test_a_worker_replaces_silently_dead_connections(
+    app: Forge, workers: Workers, ledger: Ledger, proxy: Proxy
 ) -> None:
-    """Fault 15 for every connection of a worker, as when a firewall forgets them."""
-    worker = await crew.start(url=proxy.url())
+    """Fault 15: every connection of a worker, as when a firewall drops them."""
+    worker = await workers.start(url=proxy.url())
     proxy.silence()
     job = await app.dispatch(quick)
 

@@ -11,9 +11,9 @@ import httpx
 import psutil
 import pytest
 
+from tests.cli.command import FORGE, Project
 from tests.faults.kit.container import Container, require_containers
 from tests.faults.kit.process import wait_until
-from tests.flow.command import FORGE, Project
 from tests.http.test_server_command import let_in
 
 APPS = Path(__file__).parent / "apps"
@@ -44,8 +44,8 @@ def contain(project: Project, *arguments: str) -> Container:
     return Container([FORGE, *arguments], project.env, cwd=project.folder)
 
 
-def begun(project: Project, *arguments: str) -> Container:
-    """Start workers as PID 1 and wait until they work."""
+def started(project: Project, *arguments: str) -> Container:
+    """Start workers as PID 1 and wait until they are ready."""
     container = contain(project, *arguments)
     wait_until(lambda: " runs " in container.output() or not container.is_alive, 60, "it works")
     assert container.is_alive, container.output()
@@ -56,8 +56,8 @@ def dispatch(project: Project, job_type: str, text: str = "{}") -> str:
     return str(project.row("select forge_dispatch(%s, %s::jsonb)", job_type, text)[0])
 
 
-def test_a_worker_that_is_pid_one_itself_runs_isolated_jobs(project: Project) -> None:
-    """A program of its own with a `Worker`, which no init of Forge's stands before."""
+def test_a_worker_as_pid_one_runs_isolated_jobs(project: Project) -> None:
+    """A program with its own `Worker`, without Forge's init process."""
     (project.folder / "own.py").write_text(
         "import asyncio, contained, forge\nasyncio.run(forge.Worker(contained.app).run())\n"
     )
@@ -76,7 +76,7 @@ def test_isolated_jobs_and_schedules_run_and_sigterm_drains(
     project: Project, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     gate = tmp_path / "gate"
-    with begun(project, *command) as container:
+    with started(project, *command) as container:
         isolated = dispatch(project, "isolated")
         project.rows(
             "insert into forge_schedules (type, next_run_at) values ('isolated_run', now())"
@@ -99,7 +99,7 @@ def test_jobs_of_a_killed_container_complete_in_the_next_one(
     project: Project, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
-    with begun(project, "worker", APP) as first:
+    with started(project, "worker", APP) as first:
         jobs = [dispatch(project, "wait_at", f'{{"gate": "{gate}"}}') for _ in range(5)]
         for job in jobs:
             project.wait_for_status(job, "running")
@@ -107,7 +107,7 @@ def test_jobs_of_a_killed_container_complete_in_the_next_one(
         first.wait(10)
 
     gate.touch()
-    with begun(project, "worker", APP):
+    with started(project, "worker", APP):
         for job in jobs:
             project.wait_for_status(job, "completed", timeout=60)
 
@@ -118,13 +118,13 @@ def test_jobs_of_a_killed_container_complete_in_the_next_one(
 
 @pytest.mark.parametrize("command", WORKERS, ids=NAMES)
 def test_orphans_are_reaped(project: Project, command: tuple[str, ...]) -> None:
-    with begun(project, *command) as container:
+    with started(project, *command) as container:
         assert "orphan is " in container.output()
         wait_until(lambda: not _sleeps(container), 10, "the orphan has ended")
         wait_until(lambda: not container.zombies(), 10, "the orphan was reaped")
 
 
-def test_a_server_answers_reaps_orphans_and_ends_in_good_order(project: Project) -> None:
+def test_a_server_as_pid_one_reaps_orphans_and_shuts_down_cleanly(project: Project) -> None:
     let_in(project, "--role", "user")
     with contain(project, "server", APP, "--port", "0") as server:
         at = wait_until(
@@ -144,7 +144,7 @@ def test_a_server_answers_reaps_orphans_and_ends_in_good_order(project: Project)
 
 SIGNALLED = """
 import signal, sys, time
-from forge.cli.init_process import run_below_init
+from forge.cli.processes.init_process import run_below_init
 
 run_below_init()
 wanted = [getattr(signal, name) for name in sys.argv[1:]]
@@ -169,8 +169,10 @@ def test_signals_are_forwarded_and_the_exit_code_is_passed_on() -> None:
         assert container.wait(10) == 7
 
 
-def test_a_command_that_a_signal_killed_ends_with_128_and_its_number(project: Project) -> None:
-    with begun(project, "worker", APP) as container:
+def test_a_command_killed_by_a_signal_exits_with_128_plus_its_number(project: Project) -> None:
+    with started(project, "worker", APP) as container:
+        # Orphans of the app are children of PID 1 too, until they end and are reaped.
+        wait_until(lambda: len(container.init.children()) == 1, 10, "the orphans were reaped")
         (command,) = container.init.children()
 
         command.kill()
@@ -180,7 +182,7 @@ def test_a_command_that_a_signal_killed_ends_with_128_and_its_number(project: Pr
 
 LEFT_BEHIND = """
 import pathlib, subprocess, time
-from forge.cli.init_process import run_below_init
+from forge.cli.processes.init_process import run_below_init
 
 run_below_init()
 stops = "trap 'echo stopped in good order > left; exit' TERM; echo > ready"
@@ -190,8 +192,8 @@ while not pathlib.Path("ready").exists():
 """
 
 
-def test_what_a_command_leaves_behind_is_asked_to_stop(tmp_path: Path) -> None:
-    """The embedded PostgreSQL of `forge dev`, for one, outlives the command by a moment."""
+def test_remaining_processes_of_a_command_receive_sigterm(tmp_path: Path) -> None:
+    """For example, the embedded PostgreSQL of `forge dev` outlives the command for a moment."""
     with Container([sys.executable, "-c", LEFT_BEHIND], {}, cwd=tmp_path) as container:
         assert container.wait(30) == 0, container.output()
 
@@ -199,7 +201,7 @@ def test_what_a_command_leaves_behind_is_asked_to_stop(tmp_path: Path) -> None:
 
 
 def _sleeps(container: Container) -> bool:
-    """Whether the orphan, a `sleep`, still runs."""
+    """Whether the orphan, a `sleep`, is still running."""
     orphans = container.init.children()
     return any(_name(child) == "sleep" for child in orphans)
 

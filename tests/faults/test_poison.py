@@ -1,4 +1,4 @@
-"""Jobs that kill their process: they end in the dead letters, and their neighbours finish."""
+"""Jobs that kill their process become dead letters, and the other jobs complete."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 
 from forge import Forge
 from tests.faults.apps.handlers import gated, poison, quick
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History, Kind
-from tests.faults.kit.ledger import Gate, Ledger, told, until_started
+from tests.faults.kit.ledger import Gate, Ledger, events_of, until_started
+from tests.faults.kit.worker_processes import Workers
 
 DEATHS = [
     ("exit", "exit code 7", 2),
@@ -18,26 +18,26 @@ DEATHS = [
 
 
 @pytest.mark.parametrize(("how", "written", "limit"), DEATHS)
-async def test_poison_is_buried_and_its_neighbours_finish(
+async def test_poison_is_dead_lettered_and_other_jobs_complete(
     how: str,
     written: str,
     limit: int,
     app: Forge,
-    crew: Crew,
+    workers: Workers,
     history: History,
     ledger: Ledger,
     gate: Gate,
 ) -> None:
-    """Fault 8: the first death takes the worker along, the next ones a child each."""
+    """Fault 8: the first crash kills the worker, each later one a child process."""
     neighbours = [await app.dispatch(gated, gate.input) for _ in range(3)]
     killer = await app.dispatch(poison, {**gate.input, "how": how})
-    victim = await crew.start(crash_limit=limit)
+    victim = await workers.start(crash_limit=limit)
     for job in (*neighbours, killer):
         await until_started(history, job.id)
 
     gate.open(lease=1)
     assert await victim.ended() != 0
-    survivor = await crew.start(crash_limit=limit)
+    survivor = await workers.start(crash_limit=limit)
     gate.open()
 
     row = await ledger.until_status(killer.id, "dead_letter")
@@ -51,18 +51,18 @@ async def test_poison_is_buried_and_its_neighbours_finish(
         assert (row["status"], row["attempts"]) == ("completed", 1)
         assert row["lone_crashes"] == 0
     assert survivor.is_alive
-    assert len(told(history, killer.id, Kind.STARTED)) == 1 + limit
+    assert len(events_of(history, killer.id, Kind.STARTED)) == 1 + limit
 
 
-async def test_a_worker_runs_other_jobs_while_poison_runs_beside_it(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+async def test_a_worker_runs_other_jobs_beside_poison(
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 8: a suspect is alone in its process, not in its worker."""
+    """Fault 8: a suspect has its own process, but not its own worker."""
     killer = await app.dispatch(poison, {**gate.input, "how": "kill"})
-    victim = await crew.start()
+    victim = await workers.start()
     await until_started(history, killer.id)
     victim.sigkill()
-    survivor = await crew.start(crash_limit=1)
+    survivor = await workers.start(crash_limit=1)
     await until_started(history, killer.id, lease=2)
 
     meanwhile = await app.dispatch(quick)

@@ -1,4 +1,4 @@
-"""Behind a transaction pooler: no notifications, no session, and all works by polling."""
+"""Behind a transaction pooler: no notifications and no session state; polling suffices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from forge import Config, Forge
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.migrate import index_waiting, migrate
 from tests.faults.apps.handlers import (
     beating,
@@ -21,12 +21,12 @@ from tests.faults.apps.handlers import (
     once_in_transaction,
     quick,
 )
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History
 from tests.faults.kit.ledger import Gate, Ledger, until_started
 from tests.faults.kit.pooler import PGBOUNCER, pgbouncer
 from tests.faults.kit.process import until
 from tests.faults.kit.server import running_server
+from tests.faults.kit.worker_processes import Workers
 
 pytestmark = pytest.mark.skipif(
     PGBOUNCER is None, reason="pgbouncer is not installed: apt-get install pgbouncer"
@@ -63,22 +63,20 @@ async def app(pooled_url: str, ledger: Ledger) -> AsyncIterator[Forge]:
 
 
 @pytest.fixture
-async def crew(pooled_url: str, history: History, tmp_path: Path) -> AsyncIterator[Crew]:
-    crew = Crew(pooled_url, history, tmp_path)
-    yield crew
-    crew.close()
-    print(crew.log())
+async def workers(pooled_url: str, history: History, tmp_path: Path) -> AsyncIterator[Workers]:
+    with Workers(pooled_url, history, tmp_path) as workers:
+        yield workers
 
 
-async def test_jobs_of_every_kind_are_dispatched_and_done(
-    app: Forge, crew: Crew, ledger: Ledger, gate: Gate
+async def test_jobs_of_every_execution_mode_complete(
+    app: Forge, workers: Workers, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 16: one by one, once per key, and by COPY."""
+    """Fault 16: single dispatches, dispatches with a key, and COPY."""
     await ledger.connection.execute("create table effects (what text)")
-    worker = await crew.start(pooler=True)
+    worker = await workers.start(pooler=True)
     gate.open()
-    kinds = (gated, gated_in_thread, gated_in_process, beating, beating_in_process)
-    alone = [await app.dispatch(kind, gate.input) for kind in (*kinds, once_in_transaction)]
+    definitions = (gated, gated_in_thread, gated_in_process, beating, beating_in_process)
+    alone = [await app.dispatch(each, gate.input) for each in (*definitions, once_in_transaction)]
     first = await app.dispatch(quick, idempotency_key="once")
     second = await app.dispatch(quick, idempotency_key="once")
     many = await app.dispatch_many(quick, ({"number": number} for number in range(500)))
@@ -92,24 +90,24 @@ async def test_jobs_of_every_kind_are_dispatched_and_done(
     assert await ledger.connection.fetchval("select what from effects") == "lease 1"
     worker.sigterm()
     assert await worker.ended() == 0
-    assert not worker.said("notice", level="error")
+    assert not worker.reported("notice", level="error")
 
 
-async def test_failures_cancellations_and_deaths_take_their_course(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+async def test_failures_cancellations_and_rescues_work(
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 16: without a word from anybody."""
+    """Fault 16: without notifications."""
     fails = await app.dispatch(failing)
     unwanted = await app.dispatch(gated, gate.input)
     orphan = await app.dispatch(gated, gate.input)
-    first = await crew.start(pooler=True)
+    first = await workers.start(pooler=True)
     for job in (unwanted, orphan):
         await until_started(history, job.id)
 
-    await unwanted.cancel("nobody wants it")
+    await unwanted.cancel("no longer needed")
     await ledger.until_status(unwanted.id, "cancelled")
     first.sigkill()
-    await crew.start(pooler=True)
+    await workers.start(pooler=True)
     await until_started(history, orphan.id, lease=2)
     gate.open()
 
@@ -127,7 +125,7 @@ async def _until_none(ledger: Ledger, count: str) -> None:
     await until(none_left, 60, "nothing is left")
 
 
-async def test_an_index_is_built_through_it(app: Forge, ledger: Ledger) -> None:
+async def test_an_index_is_built_through_a_pooler(app: Forge, ledger: Ledger) -> None:
     database = await (await app.session()).database()
 
     assert await index_waiting(database) is not None

@@ -1,4 +1,4 @@
-"""Tenants behind a transaction pooler: one connection serves them all, and shows each its own."""
+"""Tenants behind a transaction pooler: they share one connection, and each sees its own rows."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,13 +11,13 @@ import pytest
 import forge
 from forge import Config, Forge
 from forge.http import create_app
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.migrate import migrate
 from forge.store.roles import grant_roles
 from forge.store.statement import Statement, rows
+from tests.dead_letters.letters import fill
 from tests.faults.kit.pooler import PGBOUNCER, pgbouncer
 from tests.faults.kit.server import running_server
-from tests.flow.dead_letters.letters import fill
 from tests.http.conftest import AUTH, MakeToken, token
 
 __all__ = ["token"]
@@ -27,13 +27,13 @@ pytestmark = pytest.mark.skipif(
 Tenants = list[int | None]
 OWN: dict[int | None, Tenants] = {1: [1], 2: [2], None: [1, 2, None]}
 ROUNDS = 40
-# No tenant in it: whose rows these are is for the database to say.
+# No tenant in the query: row security decides which rows are visible.
 ALL = "select tenant_id from forge_jobs order by tenant_id nulls last"
 
 
 @forge.mutation
-async def look_around(ctx: Any) -> list[Tenants]:
-    """Look twice at everybody's jobs, as far as the database shows them; others come between."""
+async def read_visible_jobs(ctx: Any) -> list[Tenants]:
+    """Read all visible jobs twice, with other tenants' queries in between."""
     found = []
     for _ in range(2):
         found.append([row["tenant_id"] for row in await ctx.db.fetch(ALL)])
@@ -43,7 +43,7 @@ async def look_around(ctx: Any) -> list[Tenants]:
 
 @pytest.fixture
 async def owner_url() -> AsyncIterator[str]:
-    """A server with a job and a dead letter of each tenant, and of nobody."""
+    """A server with a job and a dead letter of each tenant, and of no tenant."""
     with running_server(fsync="off") as server:
         database = Database(server.url(tcp=True))
         await migrate(database)
@@ -60,16 +60,16 @@ async def owner_url() -> AsyncIterator[str]:
 
 @pytest.fixture
 async def app(owner_url: str) -> AsyncIterator[Forge]:
-    """An app with many connections to a pooler that has a single one to the database."""
+    """An app with many connections to a pooler that has one to the database."""
     _, _, place = owner_url.rpartition("@")
     with pgbouncer(f"postgresql://forge_api:forge_api@{place}", connections=1) as url:
         config = Config(database={"pooler": True, "pool_size": 8})
         async with Forge(config.model_copy(update={"auth": AUTH}), database_url=url) as app:
-            app.register(look_around)
+            app.register(read_visible_jobs)
             yield app
 
 
-async def test_tenants_whose_requests_share_one_connection_never_see_each_other(
+async def test_tenants_that_share_a_connection_never_see_each_others_rows(
     app: Forge, owner_url: str, token: MakeToken
 ) -> None:
     headers = {tenant: token("user", "staff", "manager", tenant=tenant) for tenant in OWN}
@@ -82,7 +82,9 @@ async def test_tenants_whose_requests_share_one_connection_never_see_each_other(
         return [row["tenant_id"] for row in found]
 
     async def call(tenant: int | None) -> Any:
-        answer = await http.post("/_api/mutations/look_around", headers=headers[tenant], json={})
+        answer = await http.post(
+            "/_api/mutations/read_visible_jobs", headers=headers[tenant], json={}
+        )
         return answer.json()
 
     async def review(tenant: int | None) -> Any:

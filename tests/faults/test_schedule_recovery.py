@@ -1,4 +1,4 @@
-"""How soon the schedules of a killed worker run again, by the settings that come by default."""
+"""With the default settings, schedules of a killed worker run again within ten seconds."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from forge import Config, Forge
 from forge.core.duration import format_duration
 from tests.faults.apps.recurring import tick_name
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History
 from tests.faults.kit.ledger import Gate, Ledger, until_started
+from tests.faults.kit.worker_processes import Workers
 
 SETTINGS = (
     "heartbeat_interval",
@@ -24,14 +24,14 @@ PROMISED = timedelta(seconds=10)
 
 
 async def test_the_schedule_of_a_killed_worker_is_claimed_again_within_ten_seconds(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
     made = await app.schedules.ensure("gated_run", "", gate.input)
     name = tick_name(made.id, made.next_run_at)
-    first = await crew.start(jobs=["gated_run"], **PACE)
+    first = await workers.start(jobs=["gated_run"], **PACE)
     await until_started(history, name)  # type: ignore[arg-type]
-    second = await crew.start(jobs=["gated_run"], **PACE)
-    # Long enough for its first search, which looks for more than the newly dead, to be over.
+    second = await workers.start(jobs=["gated_run"], **PACE)
+    # Long enough for its first search to end, which covers more than newly dead workers.
     await ledger.until_beating(second.id, beats=5)
 
     first.sigkill()

@@ -1,4 +1,4 @@
-"""Schedules under fire: one run per tick, whoever dies."""
+"""Schedules under faults: one run per tick, whichever worker or server dies."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from forge import Config, Forge
 from forge.store.embedded import Cluster
 from tests.faults.apps.recurring import tick_name, ticking
 from tests.faults.kit.checker import Row, check
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import Event, History, Kind
 from tests.faults.kit.ledger import Gate, Ledger, until_started
 from tests.faults.kit.process import until
-from tests.faults.test_database_restarts import durable, durable_crew
+from tests.faults.kit.worker_processes import Workers
+from tests.faults.test_database_restarts import durable, durable_workers
 
-__all__ = ["durable", "durable_crew"]
+__all__ = ["durable", "durable_workers"]
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 EVERY = timedelta(seconds=1)
-# Long enough for a process that waits for a busy machine not to be taken for dead.
+# Long enough that a worker on a busy machine is not declared dead.
 PACE: dict[str, Any] = {"heartbeat_interval": "500ms", "dead_after": "3s", "stale_threshold": "6s"}
-# The database's own record of each run whose end it accepted: a worker may be killed before it
-# could tell.
+# The database's own record of each accepted run: a worker may be killed before it can record it.
 RECORD = """
     create table accepted (schedule uuid, tick timestamptz, lease bigint, outcome text);
     create function record() returns trigger language plpgsql as $$
@@ -49,9 +48,9 @@ RECORD = """
     [(20, 20, 5), pytest.param(50, 200, 40, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])],
     ids=["400 ticks", "10000 ticks"],
 )
-async def test_every_tick_is_run_once_while_workers_are_killed_at_random(
+async def test_every_tick_runs_once_while_workers_are_killed_at_random(
     app: Forge,
-    crew: Crew,
+    workers: Workers,
     history: History,
     ledger: Ledger,
     schedules: int,
@@ -60,17 +59,17 @@ async def test_every_tick_is_run_once_while_workers_are_killed_at_random(
 ) -> None:
     await ledger.connection.execute(RECORD)
     chance = random.Random(f"{schedules} {ticks}")
-    expected = await _plant(app, history, schedules, ticks)
+    expected = await _create_backlog(app, history, schedules, ticks)
     for _ in range(4):
-        await crew.start(jobs=["ticking"], max_concurrent=5, **PACE)
+        await workers.start(jobs=["ticking"], max_concurrent=5, **PACE)
 
     for _ in range(kills):
         done = await _done(ledger)
         share = chance.randrange(1, 2 * len(expected) // kills)
         await until(lambda goal=done + share: _is_done(ledger, goal, expected), 300, "ticks pass")
-        alive = [worker for worker in crew.workers if worker.is_alive]
+        alive = [worker for worker in workers.processes if worker.is_alive]
         chance.choice(alive).sigkill()
-        await crew.start(jobs=["ticking"], max_concurrent=5, **PACE)
+        await workers.start(jobs=["ticking"], max_concurrent=5, **PACE)
     await until(lambda: _is_done(ledger, len(expected), expected), 900, "every tick has been run")
 
     accepted = await ledger.connection.fetch("select * from accepted")
@@ -78,20 +77,20 @@ async def test_every_tick_is_run_once_while_workers_are_killed_at_random(
     counted = Counter(tick_name(row["schedule"], row["tick"]) for row in runs)
     assert counted.keys() == set(expected)
     assert set(counted.values()) == {1}
-    verdict = check(_with_answers(history, runs), _as_rows(runs), crew.halts)
+    verdict = check(_with_answers(history, runs), _as_rows(runs), workers.halts)
     assert not verdict.faults, verdict
     assert await ledger.connection.fetchval("select count(*) from forge_schedules") == schedules
 
 
-async def test_every_tick_is_run_once_while_the_database_is_restarted(
-    durable: Cluster, durable_crew: Crew, history: History
+async def test_every_tick_runs_once_while_the_database_restarts(
+    durable: Cluster, durable_workers: Workers, history: History
 ) -> None:
     connection = await asyncpg.connect(durable.url())
     await connection.execute(RECORD)
     await connection.close()
     async with Forge(Config(), database_url=durable.url()) as app:
-        expected = await _plant(app, history, 10, 40)
-        workers = [await durable_crew.start(jobs=["ticking"], **PACE) for _ in range(2)]
+        expected = await _create_backlog(app, history, 10, 40)
+        workers = [await durable_workers.start(jobs=["ticking"], **PACE) for _ in range(2)]
         for share in (0.3, 0.6):
             await _until_done(durable, int(len(expected) * share))
             await asyncio.to_thread(durable.stop, "immediate")
@@ -104,17 +103,17 @@ async def test_every_tick_is_run_once_while_the_database_is_restarted(
     counted = Counter(tick_name(row["schedule"], row["tick"]) for row in accepted)
     assert counted == dict.fromkeys(expected, 1)
     assert all(worker.is_alive for worker in workers)
-    assert not any(worker.said("rescued") for worker in workers)
+    assert not any(worker.reported("rescued") for worker in workers)
 
 
 async def test_the_schedule_of_a_killed_worker_runs_again_elsewhere(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
     made = await app.schedules.ensure("gated_run", "", gate.input)
     name = tick_name(made.id, made.next_run_at)
-    first = await crew.start(jobs=["gated_run"])
+    first = await workers.start(jobs=["gated_run"])
     await until_started(history, name)  # type: ignore[arg-type]
-    second = await crew.start(jobs=["gated_run"])
+    second = await workers.start(jobs=["gated_run"])
 
     first.sigkill()
     await until_started(history, name, lease=2)  # type: ignore[arg-type]
@@ -123,35 +122,35 @@ async def test_the_schedule_of_a_killed_worker_runs_again_elsewhere(
     row = await _until_run(app)
     assert (row.lease, row.worker_id, row.crashes) == (2, second.id, 0)
     assert [run["outcome"] for run in row.recent_runs] == ["completed", "lost"]
-    assert second.said("rescued", jobs=[str(made.id)])
+    assert second.reported("rescued", jobs=[str(made.id)])
 
 
-async def test_a_worker_that_sleeps_through_its_death_concludes_nothing(
-    app: Forge, crew: Crew, history: History, gate: Gate
+async def test_a_worker_paused_past_its_lease_cannot_end_the_run(
+    app: Forge, workers: Workers, history: History, gate: Gate
 ) -> None:
     made = await app.schedules.ensure("gated_run", "", gate.input)
     name = tick_name(made.id, made.next_run_at)
-    zombie = await crew.start(jobs=["gated_run"])
+    zombie = await workers.start(jobs=["gated_run"])
     await until_started(history, name)  # type: ignore[arg-type]
     zombie.sigstop()
-    heir = await crew.start(jobs=["gated_run"])
+    successor = await workers.start(jobs=["gated_run"])
     await until_started(history, name, lease=2)  # type: ignore[arg-type]
 
     gate.open(lease=1)
     zombie.sigcont()
-    await zombie.until_said("refused", job=made.id, lease=1, act="conclude")
+    await zombie.until_reported("refused", job=made.id, lease=1, act="conclude")
     assert (await app.schedules.get("gated_run")).running_since is not None
     gate.open()
 
     row = await _until_run(app)
-    assert (row.lease, row.worker_id) == (2, heir.id)
+    assert (row.lease, row.worker_id) == (2, successor.id)
 
 
-async def test_a_drained_worker_gives_back_what_does_not_end_in_time(
-    app: Forge, crew: Crew, history: History, gate: Gate
+async def test_a_drained_worker_releases_runs_that_exceed_the_grace_period(
+    app: Forge, workers: Workers, history: History, gate: Gate
 ) -> None:
     made = await app.schedules.ensure("gated_run", "", gate.input)
-    worker = await crew.start(jobs=["gated_run"], shutdown_grace="300ms")
+    worker = await workers.start(jobs=["gated_run"], shutdown_grace="300ms")
     await until_started(history, tick_name(made.id, made.next_run_at))  # type: ignore[arg-type]
 
     worker.sigterm()
@@ -163,8 +162,8 @@ async def test_a_drained_worker_gives_back_what_does_not_end_in_time(
     assert (row.crashes, row.suspect, row.consecutive_failures) == (1, False, 0)
 
 
-async def _plant(app: Forge, history: History, schedules: int, ticks: int) -> list[str]:
-    """Make schedules that have all their ticks to catch up with, and name the ticks."""
+async def _create_backlog(app: Forge, history: History, schedules: int, ticks: int) -> list[str]:
+    """Create schedules with a backlog of ticks, and return the names of the ticks."""
     app.register(ticking)
     last = START + (ticks - 1) * EVERY
     expected = []

@@ -1,4 +1,4 @@
-"""Shutdown: nothing new is claimed, what runs may end, the rest is given back unharmed."""
+"""Shutdown: no new claims; running jobs may end, and the rest is released."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from tests.faults.apps.handlers import (
     quick,
     stuck_in_thread,
 )
-from tests.faults.kit.crew import Crew
 from tests.faults.kit.history import History, Kind
-from tests.faults.kit.ledger import Gate, Ledger, told, until_started
+from tests.faults.kit.ledger import Gate, Ledger, events_of, until_started
 from tests.faults.kit.process import until
 from tests.faults.kit.proxy import Proxy
+from tests.faults.kit.worker_processes import Workers
 
 
-async def test_sigterm_lets_running_jobs_end_and_claims_no_more(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+async def test_after_sigterm_running_jobs_end_and_none_is_claimed(
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 12: heartbeats go on meanwhile, past the time after which it would be dead."""
+    """Fault 12: heartbeats continue for longer than `dead_after`."""
     running = await app.dispatch(gated, gate.input)
-    worker = await crew.start()
+    worker = await workers.start()
     await until_started(history, running.id)
-    rescuer = await crew.start(jobs=["quick"])
+    rescuer = await workers.start(jobs=["quick"])
 
     worker.sigterm()
-    await worker.until_said("stopping")
+    await worker.until_reported("stopping")
     later = await app.dispatch(gated, gate.input)
     await ledger.until_beating(worker.id, 10)
     gate.open()
@@ -37,38 +37,38 @@ async def test_sigterm_lets_running_jobs_end_and_claims_no_more(
     assert (row["status"], row["lease"], row["attempts"]) == ("completed", 1, 1)
     row = await ledger.job(later.id)
     assert (row["status"], row["lease"], row["attempts"]) == ("pending", 0, 0)
-    assert not rescuer.said("rescued")
+    assert not rescuer.reported("rescued")
     assert not await ledger.connection.fetch("select from forge_workers where id = $1", worker.id)
 
 
-async def test_a_draining_worker_says_so(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+async def test_a_draining_worker_is_marked_in_its_row(
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
     """Fault 12."""
     running = await app.dispatch(gated, gate.input)
-    worker = await crew.start()
+    worker = await workers.start()
     await until_started(history, running.id)
 
     worker.sigterm()
-    await worker.until_said("stopping")
+    await worker.until_reported("stopping")
     await ledger.until_beating(worker.id, 2)
 
     row = await ledger.connection.fetchrow("select * from forge_workers")
     assert (row["id"], row["draining"], row["running"]) == (worker.id, True, 1)
 
 
-async def test_a_second_sigterm_gives_back_what_runs(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+async def test_a_second_sigterm_releases_running_jobs(
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 13: no attempt is used up, whatever kind of handler it was."""
-    kinds = (gated, gated_in_thread, gated_in_process)
-    running = [await app.dispatch(kind, gate.input) for kind in kinds]
-    worker = await crew.start()
+    """Fault 13: no attempt is used, in any execution mode."""
+    definitions = (gated, gated_in_thread, gated_in_process)
+    running = [await app.dispatch(each, gate.input) for each in definitions]
+    worker = await workers.start()
     for job in running:
         await until_started(history, job.id)
 
     worker.sigterm()
-    await worker.until_said("stopping", signals=1)
+    await worker.until_reported("stopping", signals=1)
     worker.sigterm()
 
     assert await worker.ended() == 0
@@ -77,20 +77,20 @@ async def test_a_second_sigterm_gives_back_what_runs(
         assert (row["status"], row["attempts"], row["crashes"]) == ("pending", 0, 1)
         assert [past["outcome"] for past in await ledger.attempts(job.id)] == ["released"]
         assert not row["suspect"]
-        assert [event.status for event in told(history, job.id, Kind.ACCEPTED)] == ["pending"]
+        assert [event.status for event in events_of(history, job.id, Kind.ACCEPTED)] == ["pending"]
     gate.open()
-    await crew.start()
+    await workers.start()
     for row in await ledger.until_final([job.id for job in running]):
         assert (row["status"], row["lease"], row["attempts"]) == ("completed", 2, 1)
 
 
-async def test_when_the_grace_is_over_what_runs_is_given_back(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+async def test_running_jobs_are_released_when_the_grace_period_ends(
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 13: also a thread that nothing can stop, which then ends with its process."""
+    """Fault 13: also a thread that cannot be stopped; it ends with its process."""
     stuck = await app.dispatch(stuck_in_thread)
     running = await app.dispatch(gated, gate.input)
-    worker = await crew.start(shutdown_grace="500ms")
+    worker = await workers.start(shutdown_grace="500ms")
     for job in (stuck, running):
         await until_started(history, job.id)
 
@@ -103,11 +103,11 @@ async def test_when_the_grace_is_over_what_runs_is_given_back(
         assert not row["suspect"]
 
 
-async def test_a_job_that_the_worker_never_learned_of_is_given_back(
-    app: Forge, crew: Crew, proxy: Proxy, ledger: Ledger
+async def test_a_claimed_job_that_never_arrived_is_released(
+    app: Forge, workers: Workers, proxy: Proxy, ledger: Ledger
 ) -> None:
-    """Faults 12 and 21: the answer to its claim was lost just before the end."""
-    worker = await crew.start(url=proxy.url())
+    """Faults 12 and 21: the answer to the claim is lost just before the shutdown."""
+    worker = await workers.start(url=proxy.url())
     cut = proxy.cut_after_commit(matching="lease = lease + 1")
     job = await app.dispatch(quick)
     await until(lambda: cut.happened, 30, "the claim was committed and its answer lost")
@@ -120,18 +120,18 @@ async def test_a_job_that_the_worker_never_learned_of_is_given_back(
     assert row["crashes"] == 0
 
 
-async def test_jobs_that_wait_in_a_worker_are_given_back_at_once(
-    app: Forge, crew: Crew, history: History, ledger: Ledger, gate: Gate
+async def test_jobs_that_wait_for_a_slot_are_released_immediately(
+    app: Forge, workers: Workers, history: History, ledger: Ledger, gate: Gate
 ) -> None:
-    """Fault 12: what was claimed ahead of a free slot goes to others while the rest drains."""
-    worker = await crew.start(max_concurrent=2, batch_size=50)
+    """Fault 12: jobs that were claimed ahead of a free slot are released during the drain."""
+    worker = await workers.start(max_concurrent=2, batch_size=50)
     await app.dispatch_many("quick", ({} for _ in range(2000)))
     running = [await app.dispatch(gated, gate.input, priority="critical") for _ in range(2)]
     for job in running:
         await until_started(history, job.id)
 
     worker.sigterm()
-    await worker.until_said("stopping")
+    await worker.until_reported("stopping")
     await ledger.until_beating(worker.id, 5)
 
     owned = await ledger.connection.fetch(

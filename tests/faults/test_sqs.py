@@ -15,10 +15,10 @@ import pytest
 from forge import Config, Forge
 from tests.faults.apps.mixed import flaky, short
 from tests.faults.kit.checker import Verdict, check
-from tests.faults.kit.crew import Crew, WorkerProcess
 from tests.faults.kit.history import History
 from tests.faults.kit.ledger import Ledger
 from tests.faults.kit.process import until
+from tests.faults.kit.worker_processes import WorkerProcess, Workers
 from tests.transports.conftest import REGION, transport, waiting
 from tests.transports.hostile import Faults, Hostile, moto_server
 
@@ -36,7 +36,7 @@ USED_UP = """
 
 @pytest.fixture
 def seed() -> int:
-    """Of the environment, or a new one; the run prints it."""
+    """The seed from the environment, or a new one; the run prints it."""
     return int(os.environ.get("FAULTS_SEED") or random.randrange(1_000_000))
 
 
@@ -48,10 +48,15 @@ def hostile(seed: int) -> Iterator[Hostile]:
 
 
 @pytest.mark.timeout(300)
-async def test_a_hostile_queue_changes_nothing(
-    database_url: str, crew: Crew, history: History, ledger: Ledger, hostile: Hostile, seed: int
+async def test_a_hostile_queue_does_not_change_the_results(
+    database_url: str,
+    workers: Workers,
+    history: History,
+    ledger: Ledger,
+    hostile: Hostile,
+    seed: int,
 ) -> None:
-    storm = Storm(database_url, crew, history, ledger, hostile, seed)
+    storm = Storm(database_url, workers, history, ledger, hostile, seed)
 
     verdict = await storm.run(jobs=200)
 
@@ -61,21 +66,31 @@ async def test_a_hostile_queue_changes_nothing(
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 async def test_ten_thousand_jobs_through_a_hostile_queue(
-    database_url: str, crew: Crew, history: History, ledger: Ledger, hostile: Hostile, seed: int
+    database_url: str,
+    workers: Workers,
+    history: History,
+    ledger: Ledger,
+    hostile: Hostile,
+    seed: int,
 ) -> None:
-    storm = Storm(database_url, crew, history, ledger, hostile, seed)
+    storm = Storm(database_url, workers, history, ledger, hostile, seed)
 
     verdict = await storm.run(jobs=int(os.environ.get("FAULTS_JOBS", "10000")))
 
     assert not verdict.faults, f"seed {seed}: {verdict}"
 
 
-async def test_the_checker_catches_a_claim_that_believes_its_message(
-    database_url: str, crew: Crew, history: History, ledger: Ledger, hostile: Hostile, seed: int
+async def test_the_checker_catches_a_claim_that_trusts_its_message(
+    database_url: str,
+    workers: Workers,
+    history: History,
+    ledger: Ledger,
+    hostile: Hostile,
+    seed: int,
 ) -> None:
-    storm = Storm(database_url, crew, history, ledger, hostile, seed)
+    storm = Storm(database_url, workers, history, ledger, hostile, seed)
     hostile.faults.repeated = 1
-    # With one slot each they take one message at a time, so that its double goes to the other.
+    # With one slot each they take one message at a time, so the duplicate goes to the other.
     for _ in range(2):
         await storm.start_worker(broken="claim on hearsay", slots=1)
 
@@ -87,23 +102,23 @@ async def test_the_checker_catches_a_claim_that_believes_its_message(
 
 
 class Storm:
-    """One run: jobs, three workers, two outages and two kills, each at its share of the jobs."""
+    """One run: jobs, three workers, two outages and two kills, at fixed fractions of the jobs."""
 
     def __init__(
         self,
         database_url: str,
-        crew: Crew,
+        workers: Workers,
         history: History,
         ledger: Ledger,
         hostile: Hostile,
         seed: int,
     ) -> None:
-        self.crew = crew
+        self.workers = workers
         self.history = history
         self.ledger = ledger
         self.hostile = hostile
         self.dice = random.Random(seed)
-        self.looking = asyncio.Lock()  # a connection answers one question at a time
+        self.looking = asyncio.Lock()  # a connection runs one query at a time
         self.sqs = boto3.client("sqs", endpoint_url=hostile.upstream.geturl(), region_name=REGION)
         self.queues = {name: self._make_queue() for name in QUEUES}
         routes = [{"queue_url": url, "queues": [name]} for name, url in self.queues.items()]
@@ -133,17 +148,17 @@ class Storm:
 
         seconds = time.monotonic() - began
         verdict = await self.verdict()
-        await self._see_that_all_ends_well()
+        await self._check_end_state()
         print(f"{jobs} jobs in {seconds:.1f} s: {verdict}\n{dict(self.hostile.counts)}")
         return verdict
 
     async def verdict(self) -> Verdict:
         for row in await self.ledger.connection.fetch(DISPATCHED):
             self.history.dispatched(row["id"])
-        return check(self.history.events(), await self.ledger.rows(), self.crew.halts)
+        return check(self.history.events(), await self.ledger.rows(), self.workers.halts)
 
     async def _dispatch(self, jobs: int) -> None:
-        """Dispatch in waves: each call of moto's takes longer the longer its queue is."""
+        """Dispatch in waves: moto's calls take longer the longer its queue is."""
         for done in range(0, jobs, WAVE):
             await self.until_completed(done - 2 * WAVE)
             queue = QUEUES[done // WAVE % len(QUEUES)]
@@ -154,7 +169,7 @@ class Storm:
         await self.app.close()
 
     async def _outage(self) -> None:
-        """Turn everybody away until all of the workers have noticed it several times."""
+        """Reject all requests until every worker has seen several errors."""
         self.hostile.faults.is_down = True
         since = self.hostile.counts["turned away"]
         await until(
@@ -162,13 +177,13 @@ class Storm:
         )
         self.hostile.faults.is_down = False
 
-    async def _see_that_all_ends_well(self) -> None:
-        """No attempt was used up by a fault, no message stays, and workers end as they are told."""
+    async def _check_end_state(self) -> None:
+        """Check that faults used no attempt, no message remains, and workers exit cleanly."""
         assert await self.ledger.connection.fetchval(USED_UP) == 0
         for url in self.queues.values():
             await until(lambda url=url: waiting(self.sqs, url) == 0, 120, "no message is left")
         await until(self._outbox_is_empty, 60, "the outbox is empty")
-        alive = [worker for worker in self.crew.workers if worker.is_alive]
+        alive = [worker for worker in self.workers.processes if worker.is_alive]
         for worker in alive:
             worker.sigterm()
         assert [await worker.ended(60) for worker in alive] == [0] * len(alive)
@@ -191,6 +206,6 @@ class Storm:
         return url
 
     async def start_worker(self, broken: str | None = None, slots: int = 16) -> WorkerProcess:
-        return await self.crew.start(
+        return await self.workers.start(
             max_concurrent=slots, transport=self.transport, broken=broken, **PACE
         )

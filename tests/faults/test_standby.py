@@ -1,4 +1,4 @@
-"""A database that is a standby: Forge says that it is read-only, and begins once it is promoted."""
+"""A database that is a standby: Forge reports it as read-only, and starts after the promotion."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import httpx
 import pytest
 
 from forge import Config, DatabaseUnavailable, Forge, JobContext, Worker
-from forge.core.event import Event, WorkerNotice
+from forge.core.events import Event, WorkerNotice
 from forge.http.app import create_app
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.embedded import Cluster
 from forge.store.migrate import migrate
+from tests.cli.command import Project
 from tests.faults.kit.process import until
 from tests.faults.kit.server import running_server
 from tests.faults.kit.standby import promote, standby_of
-from tests.flow.command import Project
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ async def double(ctx: JobContext, input: int) -> int:
 
 
 @pytest.mark.parametrize("query", ["", "&target_session_attrs=read-write"])
-async def test_a_worker_waits_for_the_promotion_and_says_so(primary: Cluster, query: str) -> None:
+async def test_a_worker_logs_that_it_waits_for_the_promotion(primary: Cluster, query: str) -> None:
     database = Database(primary.url())
     await migrate(database)
     await database.close()
@@ -61,7 +61,7 @@ async def test_a_worker_waits_for_the_promotion_and_says_so(primary: Cluster, qu
         await app.close()
 
 
-async def test_a_server_is_not_ready_until_the_promotion_and_commands_say_why(
+async def test_a_server_is_not_ready_and_commands_fail_until_the_promotion(
     primary: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = Database(primary.url())

@@ -11,8 +11,8 @@ from typing import Any
 from forge import Config, Forge, JobDefinition, Worker
 from tests.faults.apps import databases, handlers, hostile, mixed, recurring
 from tests.faults.apps.broken import BROKEN
-from tests.faults.apps.recording import record_answers, tell_event
-from tests.faults.apps.telling import WORKER_PID, say
+from tests.faults.apps.recording import record_answers, report_event
+from tests.faults.apps.reporting import WORKER_PID, report
 
 ORDER = "FAULTS_ORDER"
 
@@ -27,11 +27,11 @@ def main() -> None:
         worker=order["worker"], database=order["database"], transport=order["transport"]
     )
     app = Forge(config, database_url=order["database_url"])
-    app.register(*_wanted(order["jobs"]))
-    app.events.listeners.append(tell_event)
+    app.register(*_selected(order["jobs"]))
+    app.events.listeners.append(report_event)
     asyncio.run(_work(app))
-    say("ended")
-    # A thread that hangs in C code would be waited for until the end of days.
+    report("ended")
+    # Otherwise the interpreter would wait for threads that hang in C code.
     os._exit(0)
 
 
@@ -45,7 +45,7 @@ async def _work(app: Forge) -> None:
         return_when=asyncio.FIRST_COMPLETED,
     )
     if worker.started.is_set():
-        say("started", worker=worker.registration.id)
+        report("started", worker=worker.registration.id)
     await working
     await app.close()
 
@@ -57,13 +57,13 @@ def _stopping(worker: Worker) -> Any:
     def stop() -> None:
         nonlocal signals
         signals += 1
-        say("stopping", signals=signals)
+        report("stopping", signals=signals)
         worker.drain() if signals == 1 else worker.release()
 
     return stop
 
 
-def _wanted(names: list[str] | None) -> list[JobDefinition[Any, Any]]:
+def _selected(names: list[str] | None) -> list[JobDefinition[Any, Any]]:
     known = [
         found
         for module in (databases, handlers, hostile, mixed)
@@ -71,7 +71,7 @@ def _wanted(names: list[str] | None) -> list[JobDefinition[Any, Any]]:
         if isinstance(found, JobDefinition)
     ]
     wanted = [definition for definition in known if names is None or definition.name in names]
-    # Schedules only where they are asked for by name: an app without any asks nothing of them.
+    # Schedules only if requested by name: an app without schedules sends no statements for them.
     return wanted + [found for found in recurring.SCHEDULES if found.name in (names or ())]
 
 

@@ -1,4 +1,4 @@
-"""Managers who look after dead letters over HTTP."""
+"""Managers that review dead letters over HTTP."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ class Admin:
 
 
 async def events(psql: Any) -> list[tuple[Any, ...]]:
-    """Return what stands in the audit, the first event first."""
+    """Return the audit events, oldest first."""
     found = await psql.fetch(
         "select event, actor, notes, tenant_id from forge_audit_events order by id"
     )

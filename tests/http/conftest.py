@@ -12,15 +12,15 @@ import uvicorn
 from fastapi import FastAPI
 
 from forge import Forge
-from forge.cli.serving import address_of, listen, make_server
-from forge.config_server import AuthConfig
+from forge.cli.processes.serving import address_of, listen, make_server
+from forge.config.server import AuthConfig
 from forge.http import create_app
-from forge.store.database import Database
+from forge.store.connection.database import Database
+from forge.store.connection.tenant import Callers
 from forge.store.roles import grant_roles
-from forge.store.tenant import Callers
+from tests.apps import app, make_app, work
+from tests.dead_letters.conftest import bury, flaky
 from tests.faults.kit.process import until
-from tests.flow.dead_letters.conftest import bury, flaky
-from tests.flow.engine.conftest import app, make_app, work
 from tests.http.admins import MANAGER, Admin
 
 __all__ = ["app", "bury", "flaky", "make_app", "work"]
@@ -48,7 +48,7 @@ Serve = Callable[[FastAPI], Awaitable[str]]
 
 @pytest.fixture
 async def api_url(database: Database) -> str:
-    """The test's database as the server may see it: as forge_api, for signed callers alone."""
+    """The test's database as the role forge_api, with signed callers."""
     database.callers = Callers(SECRET)
     await grant_roles(database)
     return database.url.replace("//forge@", "//forge_api@")
@@ -60,7 +60,7 @@ async def make_server_app(api_url: str) -> AsyncIterator[MakeServerApp]:
     made: list[Forge] = []
 
     def make(app: Forge) -> FastAPI:
-        twin = app._twin()
+        twin = app.clone()
         twin.database_url = api_url
         twin.config = app.config.model_copy(update={"auth": AUTH})
         made.append(twin)

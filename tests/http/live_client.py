@@ -12,11 +12,11 @@ from uuid import UUID
 import httpx
 from websockets.asyncio.client import ClientConnection, connect
 
-from forge.cli import serving
+from forge.cli.processes import serving
 from forge.http.app import end_streams
-from forge.http.identity import Identity
-from forge.http.rules import Rules
-from forge.http.watch_tokens import LIFETIME, WatchTokens
+from forge.http.auth.access import Identity
+from forge.http.auth.rules import AuthRules
+from forge.http.auth.watch_tokens import LIFETIME, WatchTokens
 from tests.faults.kit.process import until
 from tests.http.conftest import AUTH, SECRET
 
@@ -37,17 +37,17 @@ class Client:
 
     async def next(self) -> dict[str, Any]:
         async with asyncio.timeout(PATIENCE):
-            told: dict[str, Any] = json.loads(await self.socket.recv())
-            return told
+            message: dict[str, Any] = json.loads(await self.socket.recv())
+            return message
 
     async def job(self, wanted: Callable[[dict[str, Any]], bool] = lambda job: True) -> Any:
-        """Read until a job is as wanted."""
+        """Read until a job matches."""
         async with asyncio.timeout(PATIENCE):
             while True:
-                told = await self.next()
-                assert told["type"] == "job", told
-                if wanted(told["job"]):
-                    return told["job"]
+                message = await self.next()
+                assert message["type"] == "job", message
+                if wanted(message["job"]):
+                    return message["job"]
 
     async def closed(self) -> int | None:
         """Wait until the server has closed the socket and return its code."""
@@ -67,8 +67,8 @@ async def client(
 
 
 def watch_token(job_id: UUID, *, lifetime: float = LIFETIME) -> str:
-    """Make a watch token that ends so many seconds from now."""
-    rules = Rules.of(AUTH)
+    """Create a watch token that expires in `seconds`."""
+    rules = AuthRules.of(AUTH)
     (key,) = rules.keys()
     maker = Identity("ann", frozenset(), expires_at=time.time() + lifetime, key=key)
     return WatchTokens(SECRET.encode, rules.keys).make(job_id, maker).text
@@ -114,7 +114,7 @@ async def events(
 
 
 class Served:
-    """A server as `forge server` runs it, which can be stopped, so that another takes its place."""
+    """A server as `forge server` runs it, which can be stopped and replaced."""
 
     def __init__(self, api: Any, port: int = 0) -> None:
         listener = serving.listen("127.0.0.1", port)

@@ -1,4 +1,4 @@
-"""The matrix of access: every route, asked by everybody, about everybody's rows."""
+"""The access matrix: every route, every caller, every tenant's rows."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -10,15 +10,14 @@ from fastapi import FastAPI
 from websockets.exceptions import InvalidStatus
 
 from forge import Forge
-from forge.http.access import Need
-from forge.http.identity import Role
-from forge.http.rights import Right, Tenancy
-from forge.http.routes import need_of, walk
+from forge.http.auth.access import RequiredRole, Role
+from forge.http.auth.permissions import RoutePermission, Tenancy
+from forge.http.routes import required_role_of, walk
 from tests.http.conftest import Headers, MakeToken
 from tests.http.live_client import client
 
 OWN, OTHER = 7, 8
-# In everything that the first tenant has; nobody else is ever shown it.
+# In everything that the first tenant has; no other tenant may see it.
 CANARY = "canary-of-seven"
 ROLES: tuple[tuple[str, ...], ...] = ((), ("user",), ("staff",), ("manager",), ("staff", "manager"))
 SENDS: dict[str, Any] = {
@@ -29,7 +28,7 @@ SENDS: dict[str, Any] = {
     "discard": {"notes": "not again"},
     "dlq": {"notes": "once more"},
 }
-# Whatever its path: many dead letters are asked for by what they are.
+# Bulk reprocessing selects dead letters by a filter instead of an id.
 SENDS_TO: dict[str, Any] = {
     "POST /api/jobs/admin/dlq/reprocess/": {"job_type": "send_mail", "notes": "once more"}
 }
@@ -48,7 +47,7 @@ select dlq_id from letter"""
 
 
 class Caller(NamedTuple):
-    """Somebody who calls: with these roles, for this tenant, or with something that is no token."""
+    """A caller with these roles and tenant, or with an invalid token."""
 
     label: str
     headers: Headers
@@ -57,7 +56,7 @@ class Caller(NamedTuple):
 
 
 def callers(token: MakeToken) -> list[Caller]:
-    """Everybody there is."""
+    """Return all callers."""
     strangers = [
         Caller("no token", {}, None),
         Caller("a bad token", {"Authorization": "Bearer nonsense"}, None),
@@ -76,13 +75,13 @@ def callers(token: MakeToken) -> list[Caller]:
     ]
 
 
-def expected(right: Right, caller: Caller) -> int:
+def expected(right: RoutePermission, caller: Caller) -> int:
     """Return the status of the answer; 200 stands for every answer that is not a refusal."""
-    if right.need is None:
+    if right.required_role is None:
         return 200
     if caller.roles is None:
         return 401
-    if not right.need.is_met_by(caller.roles):
+    if not right.required_role.is_met_by(caller.roles):
         return 403
     if caller.tenant == OTHER and right.tenancy is Tenancy.ROW:
         return 404
@@ -91,14 +90,14 @@ def expected(right: Right, caller: Caller) -> int:
     return 200
 
 
-def routes(api: FastAPI) -> dict[str, Need | None]:
+def routes(api: FastAPI) -> dict[str, RequiredRole | None]:
     """Return the routes of a server as the table names them."""
     found = {}
     for route in walk(api.routes):
         path = getattr(route, "path_format", None)
         methods = getattr(route, "methods", None) or {"WS"}
         for method in methods - {"HEAD"}:
-            found[f"{method} {path}"] = need_of(route)
+            found[f"{method} {path}"] = required_role_of(route)
     return found
 
 
@@ -106,7 +105,7 @@ Target = Callable[[], Awaitable[UUID | int]]
 
 
 class Asking:
-    """Asks a server for each route, about rows of the first tenant that are fresh each time."""
+    """Calls each route of a server with fresh rows of the first tenant."""
 
     def __init__(self, app: Forge, address: str, http: httpx.AsyncClient) -> None:
         self._app = app
@@ -145,11 +144,11 @@ class Asking:
         try:
             async with client(self._address, caller.headers) as live:
                 await live.subscribe(job_id)
-                told = await live.next()
+                message = await live.next()
         except InvalidStatus as refused:
             return refused.response.status_code, ""
         codes = {"unauthenticated": 401, "forbidden": 403, "not_found": 404}
-        return codes[told["code"]] if told["type"] == "error" else 200, str(told)
+        return codes[message["code"]] if message["type"] == "error" else 200, str(message)
 
     async def job(self) -> UUID:
         """Dispatch a job of the first tenant."""
@@ -163,7 +162,7 @@ class Asking:
         return made.id
 
     async def letter(self) -> int:
-        """Bury a job of the first tenant, and write that down."""
+        """Create a dead letter of the first tenant, with an audit event."""
         database = await (await self._app.session()).database()
         async with database.acquire() as connection:
             return int(await connection.fetchval(BURY, OWN, CANARY))

@@ -11,7 +11,7 @@ import pytest
 
 from forge import Forge
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
-from tests.http.jobs import add_jobs
+from tests.http.job_client import add_jobs
 
 COMMAND = """curl -X POST http://localhost:8080/_api/jobs/export_users/dispatch \\
   -H "Content-Type: application/json" \\

@@ -1,4 +1,4 @@
-"""A secret in a payload is nowhere in what is shown: every surface is read, and none has it."""
+"""No API, log or command shows a secret of a payload."""
 
 import asyncio
 import json
@@ -9,13 +9,13 @@ import httpx
 import pytest
 
 from forge import Forge, JobContext, JobFailed, JobHandle, ScheduleContext
-from forge.core.known_secrets import REDACTED
+from forge.core.sensitive.redact import REDACTED
+from tests.apps import Work
+from tests.cli.command import Project
 from tests.faults.kit.process import Child, until, wait_until
-from tests.flow.command import Project
-from tests.flow.engine.conftest import Work
 from tests.http.admins import DLQ, MANAGER, Admin
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
-from tests.http.jobs import paths
+from tests.http.job_client import paths
 from tests.http.live_client import client, events
 
 CANARY = "CANARY-4711"
@@ -113,22 +113,22 @@ async def test_followers_are_not_shown_a_secret(
     app: Forge, leak: Any, work: Work, address: str, token: MakeToken
 ) -> None:
     handle = await leak.dispatch(INPUT | {"way": "value"}, tenant_id=7)
-    told = []
+    shown_to_followers = []
 
     async with (
         client(address, token("user", tenant=7)) as live,
         events(address, handle.id, token("user", tenant=7)) as stream,
     ):
         await live.subscribe(handle.id)
-        told.append(await live.job())
+        shown_to_followers.append(await live.job())
         await work(app)
-        told.append(await live.job(lambda job: job["state"] == "failed"))
+        shown_to_followers.append(await live.job(lambda job: job["state"] == "failed"))
         while (event := await stream.next()) is not None:
-            told.append(event)
+            shown_to_followers.append(event)
 
-    assert "CANARY" not in json.dumps(told)
-    assert told[1]["progress_message"] == f"logging in with {REDACTED}"
-    assert told[1]["last_error"] == f"login with {REDACTED} failed"
+    assert "CANARY" not in json.dumps(shown_to_followers)
+    assert shown_to_followers[1]["progress_message"] == f"logging in with {REDACTED}"
+    assert shown_to_followers[1]["last_error"] == f"login with {REDACTED} failed"
 
 
 async def test_what_a_type_allows_is_shown(
@@ -175,7 +175,7 @@ async def test_a_schedule_does_not_show_a_secret(
     assert REDACTED in shown.json()["recent_runs"][0]["error"]
 
 
-async def test_a_payload_that_holds_the_mark_is_not_taken_for_an_edited_one(
+async def test_redaction_mark_in_a_payload_does_not_count_as_an_edit(
     leak: Any, app: Forge, work: Work, operator: Admin
 ) -> None:
     handle: JobHandle = await leak.dispatch(INPUT | {"way": "value"})
@@ -193,7 +193,7 @@ async def test_a_payload_that_holds_the_mark_is_not_taken_for_an_edited_one(
         "$.payload.headers.Authorization",
         "$.payload.pairs[0].value",
     }
-    assert "write the value or leave the payload out" in refused.text
+    assert "write the value or omit the payload" in refused.text
     assert taken.status_code == 200
     assert (await app.get(taken.json()["new_job_id"])).input == INPUT | {"way": "value"}
 
@@ -213,7 +213,7 @@ async def test_no_log_and_no_command_shows_a_secret(
 
 
 def _shown_by_commands(project: Project) -> dict[str, str]:
-    """Have jobs leak, and return the logs and what each command says of them."""
+    """Run jobs that leak, and return the logs and the output of each command."""
     shown: dict[str, str] = {}
     for log_format in ("text", "json"):
         with project.worker("--log-format", log_format, app="leaky:app") as worker:

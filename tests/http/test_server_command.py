@@ -1,4 +1,4 @@
-"""`forge server` and `forge dev` as processes: they refuse to be open, answer, and end in order."""
+"""`forge server` and `forge dev` as processes: authentication, serving and shutdown."""
 
 import json
 import re
@@ -13,15 +13,15 @@ import httpx
 import pytest
 
 from forge import Config
+from tests.cli.command import APPS, Project
 from tests.faults.kit.process import Child, wait_until
-from tests.flow.command import APPS, Project
 
 SECRET = "a secret of thirty-two characters or more"
 
 
 @pytest.fixture
 def project(database_url: str, tmp_path: Path) -> Project:
-    """An app in a folder of its own, on the test's database."""
+    """An app in its own folder, on the test's database."""
     (tmp_path / "shop.py").write_text((APPS / "shop.py").read_text())
     return Project(database_url, tmp_path)
 
@@ -39,7 +39,7 @@ def serving(project: Project, token: str) -> Iterator[Child]:
 
 
 def let_in(project: Project, *options: str) -> str:
-    """Make a token as a person does: run the command, and paste what it prints."""
+    """Create a token with the command, and add its output to the settings."""
     ended = project.forge("token", "create", "--name", "ann", *options)
     assert ended.returncode == 0, ended.stderr
     token = re.search(r"^token: (forge_\S{43})$", ended.stdout, re.MULTILINE)
@@ -59,14 +59,14 @@ def address(child: Child) -> str:
     return found[0]
 
 
-def test_it_does_not_start_open(project: Project) -> None:
+def test_server_requires_authentication(project: Project) -> None:
     ended = project.forge("server", "shop:app")
 
     assert ended.returncode == 2
     assert "forge token create" in ended.stderr
 
 
-def test_it_does_not_start_without_a_secret(project: Project, token: str) -> None:
+def test_server_requires_a_secret(project: Project, token: str) -> None:
     settings = project.folder / "forge.toml"
     settings.write_text(settings.read_text().replace("secret", "# secret"))
 
@@ -76,7 +76,7 @@ def test_it_does_not_start_without_a_secret(project: Project, token: str) -> Non
     assert "[auth] secret" in ended.stderr
 
 
-def test_it_answers_and_ends_in_good_order(serving: Child, token: str) -> None:
+def test_server_serves_and_exits_cleanly(serving: Child, token: str) -> None:
     at = address(serving)
 
     assert httpx.get(f"{at}/readyz").json() == {"status": "ready"}
@@ -88,7 +88,7 @@ def test_it_answers_and_ends_in_good_order(serving: Child, token: str) -> None:
     assert serving.wait(20) == 0
 
 
-def test_a_withdrawn_token_opens_nothing_more(project: Project, serving: Child, token: str) -> None:
+def test_revoked_token_is_refused(project: Project, serving: Child, token: str) -> None:
     renew = f"{address(serving)}/_api/jobs/{'0' * 32}/watch_token"
     known = {"Authorization": f"Bearer {token}"}
     assert httpx.post(renew, headers=known).status_code == 404
@@ -100,20 +100,18 @@ def test_a_withdrawn_token_opens_nothing_more(project: Project, serving: Child, 
     )
 
 
-def test_a_taken_port_is_named(project: Project, token: str) -> None:
+def test_port_in_use_is_reported(project: Project, token: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
 
         ended = project.forge("server", "shop:app", "--port", port)
 
     assert ended.returncode == 1
-    assert f"127.0.0.1:{port}: the port is taken" in ended.stderr
+    assert f"127.0.0.1:{port}: the port is in use" in ended.stderr
     assert "--port" in ended.stderr
 
 
-def test_requests_that_run_at_the_signal_are_answered(
-    project: Project, serving: Child, token: str
-) -> None:
+def test_running_requests_finish_at_shutdown(project: Project, serving: Child, token: str) -> None:
     at = address(serving)
     assert httpx.get(f"{at}/livez").status_code == 200
     with httpx.Client(base_url=at) as client, client.stream("GET", "/livez") as answer:
@@ -123,9 +121,7 @@ def test_requests_that_run_at_the_signal_are_answered(
     assert serving.wait(20) == 0
 
 
-def test_whoever_follows_a_job_does_not_hold_up_the_end(
-    project: Project, serving: Child, token: str
-) -> None:
+def test_followers_do_not_delay_the_shutdown(project: Project, serving: Child, token: str) -> None:
     at = address(serving)
     assert project.forge("migrate", "--app", "shop:app").returncode == 0
     job = project.dispatch("greet", {"name": "ann"})
@@ -135,7 +131,7 @@ def test_whoever_follows_a_job_does_not_hold_up_the_end(
         client.stream("GET", f"/_api/jobs/{job}/events") as events,
     ):
         lines = events.iter_lines()
-        wait_until(lambda: next(lines).startswith("event: job"), 10, "its state is told")
+        wait_until(lambda: next(lines).startswith("event: job"), 10, "its state is sent")
 
         serving.sigterm()
 
@@ -156,7 +152,7 @@ def test_the_access_log_shows_no_watch_token(project: Project, token: str) -> No
         assert "hush" not in serving.output()
 
 
-def test_it_uses_the_login_of_its_own(project: Project, token: str) -> None:
+def test_server_uses_its_own_database_login(project: Project, token: str) -> None:
     assert project.forge("migrate", "--roles").returncode == 0
     project.env["FORGE_SERVER_DATABASE_URL"] = project.url.replace("//forge@", "//forge_api@")
     with project.start("server", "shop:app", "--port", "0") as serving:
@@ -170,7 +166,7 @@ def test_it_uses_the_login_of_its_own(project: Project, token: str) -> None:
     assert users == [("forge_api",)]
 
 
-def test_without_its_extra_it_says_what_to_install(project: Project) -> None:
+def test_missing_extra_is_explained(project: Project) -> None:
     missing = (
         "import sys; sys.modules |= dict.fromkeys(['fastapi', 'starlette', 'uvicorn', 'jwt']);"
         "from forge.cli.main import run; sys.exit(run(['server', 'shop:app']))"
@@ -189,7 +185,7 @@ def test_without_its_extra_it_says_what_to_install(project: Project) -> None:
     assert "needs fastapi, uvicorn, jwt; run `pip install 'forge-jobs[server]'`" in ended.stderr
 
 
-def test_a_token_for_programs(project: Project) -> None:
+def test_token_create_as_json(project: Project) -> None:
     made = project.json("token", "create", "--name", "ann", "--tenant", "7")
 
     assert set(made) == {"token", "name", "sha256", "roles", "tenant_id", "expires_at"}
@@ -200,13 +196,13 @@ def test_a_token_for_programs(project: Project) -> None:
     ("given", "written"),
     [("2099-01-31", "2099-01-31T00:00:00Z"), ("2099-01-31T12:00:00+02:00", "2099-01-31T10:00:00Z")],
 )
-def test_a_token_may_end_at_a_time(project: Project, given: str, written: str) -> None:
+def test_token_expires_at_a_time(project: Project, given: str, written: str) -> None:
     made = project.json("token", "create", "--name", "ann", "--expires", given)
 
     assert made["expires_at"] == written
 
 
-def test_a_token_may_end_after_a_while(project: Project) -> None:
+def test_token_expires_after_a_duration(project: Project) -> None:
     let_in(project, "--expires", "90d")
 
     (token,) = Config.load(project.folder / "forge.toml", env={}).auth.tokens
@@ -216,21 +212,21 @@ def test_a_token_may_end_after_a_while(project: Project) -> None:
 
 
 @pytest.mark.parametrize("given", ["soon", "2020-01-01", "0d", ""])
-def test_an_end_that_is_past_or_none_is_refused(project: Project, given: str) -> None:
+def test_past_or_invalid_expiry_is_refused(project: Project, given: str) -> None:
     ended = project.forge("token", "create", "--name", "ann", "--expires", given)
 
     assert ended.returncode == 2
     assert "--expires" in ended.stderr
 
 
-def test_a_manager_who_is_not_staff_would_be_allowed_nothing(project: Project) -> None:
+def test_manager_role_requires_staff(project: Project) -> None:
     ended = project.forge("token", "create", "--name", "ann", "--role", "manager")
 
     assert ended.returncode == 2
     assert "--role staff" in ended.stderr
 
 
-def test_in_development_programs_here_dispatch_without_a_token(project: Project) -> None:
+def test_development_server_accepts_local_programs_without_a_token(project: Project) -> None:
     with project.start("dev", "shop:app", "--port", "0") as dev:
         at = address(dev)
         wait_until(lambda: " runs " in dev.output(), 30, "the worker runs")
@@ -252,10 +248,10 @@ def test_in_development_programs_here_dispatch_without_a_token(project: Project)
         ):
             answer = subprocess.run([*curl, *refused], capture_output=True, check=True, text=True)
             assert json.loads(answer.stdout)["status"] == 401, refused
-        assert "programs on this machine may dispatch without a token" in dev.output()
+        assert "programs on this machine can dispatch without a token" in dev.output()
 
 
-def test_outside_of_development_programs_here_need_a_token(project: Project) -> None:
+def test_production_server_requires_a_token_locally(project: Project) -> None:
     let_in(project, "--role", "user")
     assert project.forge("migrate", "--app", "shop:app").returncode == 0
     with project.start("server", "shop:app", "--port", "0") as serving:
@@ -265,7 +261,7 @@ def test_outside_of_development_programs_here_need_a_token(project: Project) -> 
     assert project.rows("select id from forge_jobs") == []
 
 
-def test_in_development_the_link_logs_in(project: Project) -> None:
+def test_printed_link_signs_in(project: Project) -> None:
     (project.folder / "forge.toml").write_text('[server]\nhost = "0.0.0.0"\n')
     with project.start("dev", "shop:app", "--port", "0") as dev:
         at = address(dev)

@@ -1,4 +1,4 @@
-"""Sessions of forge_api, and the callers that they name, for attacks on row security."""
+"""Sessions of forge_api and their callers, for attacks on row security."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,10 +6,9 @@ from typing import Any
 
 import asyncpg
 
-from forge.core.signed_caller import derive_key, sign
-from forge.store.database import Database
+from forge.store.connection.database import Database
+from forge.store.connection.tenant import Callers, derive_key, sign
 from forge.store.roles import grant_roles
-from forge.store.tenant import Callers
 from tests.store.row_security.conftest import as_role
 
 SECRET = "a secret of the tests, which is long enough"

@@ -6,9 +6,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.roles import grant_roles
-from tests.flow.dead_letters.letters import fill
+from tests.dead_letters.letters import fill
 from tests.store.row_security.conftest import as_role
 
 STRANGER = "forge_test_stranger"

@@ -8,9 +8,9 @@ import asyncpg
 import pytest
 
 from forge import Forge, JobFailed
-from forge.store.database import Database
-from forge.store.tenant import Callers
-from tests.flow.engine.conftest import working
+from forge.store.connection.database import Database
+from forge.store.connection.tenant import Callers
+from tests.apps import working
 from tests.security.callers import ANN, SECRET, register, session
 from tests.store.row_security.conftest import as_role, filled
 
@@ -44,7 +44,7 @@ async def ann(
     [
         (JOB.format("auth", f"'{CEO}'"), "the auth of another caller"),
         (JOB.format("auth", "'{}'"), "the auth of another caller"),
-        (JOB.format("queue", "'forge'"), "queue forge is for"),
+        (JOB.format("queue", "'forge'"), "queue forge is only for"),
         (JOB.format("max_attempts", "6"), "at most 5 attempts"),
         (JOB.format("max_attempts", "2147483647"), "at most 5 attempts"),
         (
@@ -69,7 +69,7 @@ async def ann(
         (
             "insert into forge_jobs (job_type, tenant_id, auth) "
             f"values ('forge.cancel', 1, '{OWN}')",
-            "queue forge is for",
+            "queue forge is only for",
         ),
         (
             "insert into forge_audit_events (event, actor, tenant_id) values ('x', 'ceo', 1)",
@@ -77,7 +77,7 @@ async def ann(
         ),
         (
             "insert into forge_audit_events (event, tenant_id) values ('x', 1)",
-            "'ann', and cannot write in the name of nobody",
+            "'ann', and cannot write in the name of null",
         ),
         (
             "insert into forge_audit_events (event, actor, tenant_id) values ('x', 'ann', 2)",
@@ -153,11 +153,11 @@ async def test_a_closed_review_stays_as_it_was_signed(ann: Any, psql: Any, chang
     # Who keeps bob's name is refused for that, and who writes their own for changing his review.
     with pytest.raises((Refused, asyncpg.CheckViolationError)):
         await ann.execute(f"update forge_dead_letters set {change}")
-    with pytest.raises(asyncpg.CheckViolationError, match="discarded already"):
+    with pytest.raises(asyncpg.CheckViolationError, match="already discarded"):
         await psql.execute(f"update forge_dead_letters set {change}")
 
 
-async def test_a_bulk_reprocess_takes_the_dead_letters_of_its_tenant_alone(
+async def test_a_bulk_reprocess_takes_only_dead_letters_of_its_tenant(
     ann: Any, database: Database, psql: Any
 ) -> None:
     everything = (

@@ -1,4 +1,4 @@
-"""`forge migrate --roles`, `server` and `doctor` say whether callers are signed and accepted."""
+"""`forge migrate --roles`, `server` and `doctor` report whether callers are signed and accepted."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.command import APPS, Project
 from tests.faults.kit.process import wait_until
-from tests.flow.command import APPS, Project
 from tests.http.test_server_command import address, let_in
 from tests.store.row_security.conftest import as_role
 
@@ -52,11 +52,11 @@ def test_a_server_with_the_registered_secret_starts(project: Project) -> None:
         address(child)
         assert "not signed" not in child.output()
 
-    assert "callers: have to be signed" in said
+    assert "callers: signed" in said
     assert finding(project)["level"] == "ok"
 
 
-def test_a_server_with_another_secret_says_what_to_do(project: Project) -> None:
+def test_a_server_with_another_secret_fails_with_a_remedy(project: Project) -> None:
     migrate(project, OTHER)
 
     ended = project.forge("server", "shop:app", "--port", "0")
@@ -66,7 +66,7 @@ def test_a_server_with_another_secret_says_what_to_do(project: Project) -> None:
     assert finding(project)["level"] == "problem"
 
 
-def test_without_a_key_server_and_doctor_say_what_row_security_is_worth(project: Project) -> None:
+def test_without_a_key_server_and_doctor_warn_about_row_security(project: Project) -> None:
     said = migrate(project)
 
     with project.start("server", "shop:app", "--port", "0") as child:
@@ -74,11 +74,11 @@ def test_without_a_key_server_and_doctor_say_what_row_security_is_worth(project:
         warned = "catches forgotten filters, not injected SQL"
         wait_until(lambda: warned in child.output(), 10, "the server has warned")
 
-    assert "callers: are not signed" in said
+    assert "callers: not signed" in said
     assert finding(project)["level"] == "warning"
 
 
 def test_a_key_stays_when_the_roles_are_made_without_a_secret(project: Project) -> None:
     migrate(project, OTHER)
 
-    assert "callers: have to be signed" in migrate(project)
+    assert "callers: signed" in migrate(project)

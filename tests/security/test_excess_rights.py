@@ -1,4 +1,4 @@
-"""`forge doctor` and `forge migrate` warn about rights over Forge's objects that are not needed."""
+"""`forge doctor` and `forge migrate` warn about unneeded rights on Forge's objects."""
 
 import json
 from collections.abc import Iterator
@@ -7,12 +7,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from forge.cli.check_rights import check_rights
+from forge.cli.doctor.rights import check_rights
 from forge.store import doctor
-from forge.store.database import Database
-from forge.store.rights import Right, granted_rights, held
-from forge.store.roles import ROLES, grant_roles
-from tests.flow.command import Project
+from forge.store.connection.database import Database
+from forge.store.roles import ROLES, Grant, grant_roles, granted_rights, held
+from tests.cli.command import Project
 from tests.security.logins import STRANGER
 
 OWNER = "forge_test_owner"
@@ -49,7 +48,7 @@ async def test_the_script_and_the_catalog_agree_on_every_right(granted: Database
     found = await granted.run(doctor.rights_held(list(ROLES)))
 
     assert {held(row, row["role"]) for row in found} == granted_rights()
-    assert Right("forge_api", "forge_jobs", "input", "INSERT") in granted_rights()
+    assert Grant("forge_api", "forge_jobs", "input", "INSERT") in granted_rights()
 
 
 @pytest.mark.parametrize("command", ["doctor", "migrate"])
@@ -63,7 +62,7 @@ def test_both_commands_warn_of_a_superuser_and_of_roles_with_too_many_rights(
 
     assert list(found) == [
         "Forge's tables or functions belong to superuser forge",
-        "forge_api has more than `forge migrate --roles` grants: "
+        "forge_api has more rights than `forge migrate --roles` grants: "
         "DELETE, UPDATE on table forge_jobs",
     ]
     for message in found:
@@ -81,37 +80,37 @@ def test_an_ordinary_owner_has_nothing_to_be_warned_about(owned: Project) -> Non
     [
         (
             "grant update, delete on forge_jobs to forge_api",
-            "roles: forge_api has more than `forge migrate --roles` grants: "
+            "roles: forge_api has more rights than `forge migrate --roles` grants: "
             "DELETE, UPDATE on table forge_jobs",
             "revoke all on table forge_jobs from forge_api; then run `forge migrate --roles`",
         ),
         (
             "grant update (status) on forge_jobs to forge_api",
-            "roles: forge_api has more than `forge migrate --roles` grants: "
+            "roles: forge_api has more rights than `forge migrate --roles` grants: "
             "UPDATE on table forge_jobs",
             "revoke all on table forge_jobs from forge_api; then run `forge migrate --roles`",
         ),
         (
             "grant select on forge_jobs to public",
-            "roles: PUBLIC has more than `forge migrate --roles` grants: "
+            "roles: PUBLIC has more rights than `forge migrate --roles` grants: "
             "SELECT on table forge_jobs",
             "revoke all on table forge_jobs from PUBLIC; then run `forge migrate --roles`",
         ),
         (
             "grant execute on function forge_job_estimates to public",
-            "roles: PUBLIC has more than `forge migrate --roles` grants: "
+            "roles: PUBLIC has more rights than `forge migrate --roles` grants: "
             "EXECUTE on function forge_job_estimates",
             "revoke all on function forge_job_estimates from PUBLIC; "
             "then run `forge migrate --roles`",
         ),
         (
             "grant create on schema public to public",
-            "schema: PUBLIC may create objects in schema public, beside Forge's own",
+            "schema: PUBLIC can create objects in schema public, next to Forge's",
             "revoke create on schema public from PUBLIC",
         ),
         (
             f"grant create on schema public to {STRANGER}",
-            f"schema: {STRANGER} may create objects in schema public, beside Forge's own",
+            f"schema: {STRANGER} can create objects in schema public, next to Forge's",
             f"revoke create on schema public from {STRANGER}",
         ),
         (
@@ -121,7 +120,7 @@ def test_an_ordinary_owner_has_nothing_to_be_warned_about(owned: Project) -> Non
         ),
         (
             "grant forge_worker to forge_api",
-            "roles: forge_api has, as a member of forge_worker, more than it needs",
+            "roles: forge_api has more rights than it needs, as a member of forge_worker",
             "revoke forge_worker from forge_api",
         ),
         (

@@ -4,7 +4,7 @@ from typing import Any
 
 import asyncpg
 
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.migrate import as_sql
 from forge.store.roles import ROLES
 

@@ -1,4 +1,4 @@
-"""Values that are hidden when shown, and values that must be shown; neither refuses a dispatch."""
+"""Values that are redacted in output, and values that are not; neither prevents a dispatch."""
 
 import json
 import logging
@@ -9,15 +9,14 @@ import httpx
 import pytest
 
 from forge import Forge, JobContext
-from forge.cli.serving import _hide_tokens
-from forge.cli.show import print_json
-from forge.core.harmless import harmless
-from forge.core.known_secrets import REDACTED
-from forge.core.redact import redact, redact_text, secrets_in
-from forge.core.sensitive import sensitive_faults
-from forge.telemetry.logs import JsonFormatter
+from forge.cli.output import print_json
+from forge.cli.processes.serving import _hide_tokens
+from forge.core.sensitive.findings import sensitive_faults
+from forge.core.sensitive.redact import REDACTED, redact, redact_text, secrets_in
+from forge.core.terminal_safe import terminal_safe
+from forge.telemetry.logs.listener import JsonFormatter
 from tests.http.conftest import MakeToken
-from tests.http.jobs import dispatched
+from tests.http.job_client import dispatched
 
 # Put together here, so that no scanner of this repository takes them for real ones.
 A1 = "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv"
@@ -90,7 +89,7 @@ def test_a_name_that_hints_and_a_value_that_looks_secret_are_hidden_and_not_refu
 
 
 @pytest.mark.parametrize("value", SHOWN, ids=str)
-def test_what_is_no_secret_is_shown(value: Any) -> None:
+def test_values_that_are_not_secret_are_shown(value: Any) -> None:
     assert redact(value) == value
 
 
@@ -151,12 +150,12 @@ def test_nothing_that_turns_text_around_reaches_a_terminal(
 
     print_json({"file": text})
     record = logging.makeLogRecord({"msg": text, "levelname": "INFO"})
-    written = [harmless(text), capsys.readouterr().out, JsonFormatter().format(record)]
+    written = [terminal_safe(text), capsys.readouterr().out, JsonFormatter().format(record)]
 
     assert all(chr(code) not in line for line in written)
     assert json.loads(written[1]) == {"file": text}
     assert json.loads(written[2])["message"] == text
-    assert harmless("naïve Ångström ☃ 日本") == "naïve Ångström ☃ 日本"
+    assert terminal_safe("naïve Ångström ☃ 日本") == "naïve Ångström ☃ 日本"
 
 
 def test_ids_stay_ids() -> None:

@@ -9,14 +9,13 @@ import httpx
 import pytest
 
 from forge import Forge
-from forge.core import known_secrets, sensitive_names
-from forge.core.known_secrets import REDACTED
-from forge.core.redact import redact, redact_text, secrets_in
-from forge.core.sensitive import sensitive_faults
-from forge.core.shown import shown_message
-from forge.http.off_loop import HEAVY
+from forge.core.sensitive import names
+from forge.core.sensitive.findings import sensitive_faults
+from forge.core.sensitive.redact import REDACTED, redact, redact_text, secrets_in
+from forge.core.sensitive.shown import shown_message
+from forge.http.off_loop import THREAD_THRESHOLD
 from tests.http.conftest import MakeToken
-from tests.http.jobs import add_jobs, dispatched
+from tests.http.job_client import add_jobs, dispatched
 from tests.security.work import counted_calls
 from tests.store.placing import Psql
 
@@ -35,7 +34,7 @@ SHAPES: dict[str, Callable[[int], Any]] = {
 
 
 def steps(act: Callable[[Any], object], value: Any) -> Counter[str]:
-    sensitive_names._meaning.cache_clear()
+    names._meaning.cache_clear()
     with counted_calls() as calls:
         act(value)
     return calls
@@ -58,7 +57,7 @@ def test_work_grows_with_the_payload_and_not_faster(
 def test_searching_for_many_secrets_in_many_texts_has_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(known_secrets, "MOST_SEARCHED", 100_000)
+    monkeypatch.setattr("forge.core.sensitive.redact.MAX_SEARCHED", 100_000)
     known = secrets_in({f"k{n}_token": f"secret-{n}" for n in range(1_000)})
     said = {str(n): f"met secret-{n}" for n in range(1_000)}
 
@@ -99,13 +98,13 @@ def test_a_long_secret_that_was_cut_is_not_shown() -> None:
 
 def test_names_are_remembered_by_their_first_characters() -> None:
     """Ten thousand names of 200 kB each would fill the memory of a server."""
-    sensitive_names._meaning.cache_clear()
+    names._meaning.cache_clear()
     long = "password" + "x" * 200_000
 
     for n in range(3):
         assert redact({f"{long}{n}": "hunter2"}) == {f"{long}{n}": REDACTED}
 
-    assert sensitive_names._meaning.cache_info().currsize == 1
+    assert names._meaning.cache_info().currsize == 1
 
 
 async def test_sql_looks_at_each_name_and_each_text_once(psql: "Psql[Any]") -> None:
@@ -128,7 +127,7 @@ async def test_large_payloads_are_checked_and_redacted_beside_the_event_loop(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, *, is_large: bool
 ) -> None:
     add_jobs(app)
-    inputs = [{"note": "x: y " * (HEAVY if is_large else 1)}]
+    inputs = [{"note": "x: y " * (THREAD_THRESHOLD if is_large else 1)}]
     headers = token("staff", "user")
     at = "/_api/jobs/send_mail"
     requests: dict[str, Callable[[], Awaitable[httpx.Response]]] = {

@@ -9,7 +9,7 @@ import pytest
 
 import forge
 from forge import Forge
-from forge.store.tenant import Callers
+from forge.store.connection.tenant import Callers
 from tests.http.conftest import SECRET, MakeServerApp, MakeToken, Serve
 from tests.security.callers import signed
 
@@ -131,9 +131,7 @@ async def test_an_injected_role_is_refused(call: Any, role: str) -> None:
         "rollback; discard all; begin",
     ],
 )
-async def test_who_leaves_the_transaction_of_a_mutation_leaves_its_rows_behind(
-    call: Any, script: str
-) -> None:
+async def test_leaving_the_transaction_of_a_mutation_hides_its_rows(call: Any, script: str) -> None:
     answer = await call("run_script", 1, script=script, then=SEEN)
     after = await call("run_sql", 2, statements=[SEEN])
 
@@ -159,7 +157,7 @@ async def test_the_signing_key_and_other_callers_are_not_seen(call: Any) -> None
     assert json.loads(own[0].split(".", 2)[2])["auth"]["name"] == "user of 1"
 
 
-async def test_what_is_written_is_in_the_name_of_the_caller(call: Any, psql: Any) -> None:
+async def test_writes_carry_the_name_of_the_caller(call: Any, psql: Any) -> None:
     forged = [
         f"insert into forge_audit_events (event, actor, tenant_id) values ('x', 'ceo', {tenant})"
         for tenant in ("1", "2", "null")

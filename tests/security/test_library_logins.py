@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from forge import ActionContext, Config, Forge, JobContext, MutationContext, StatementRefused
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.roles import grant_roles
-from tests.flow.dead_letters.letters import fill
+from tests.dead_letters.letters import fill
 from tests.security.callers import SECRET, register
 from tests.store.row_security.conftest import as_role
 
@@ -69,7 +69,7 @@ async def test_the_library_is_an_operator_on_its_own_connections(
     assert [tuple(row) for row in found] == [(7, 3), (8, 1), (None, 2)]
 
 
-async def test_a_borrowed_connection_says_for_whom_it_acts(
+async def test_a_borrowed_connection_sets_its_caller(
     database: Database, secret: str | None, psql: Any
 ) -> None:
     async with web(database, secret) as app:
@@ -104,7 +104,7 @@ async def test_a_borrowed_connection_says_for_whom_it_acts(
     assert [row["n"] for row in made] == ["2", "3", "4", "5"]
 
 
-async def test_a_connection_without_a_loop_says_for_whom_it_acts(
+async def test_a_sync_connection_sets_its_caller(
     database: Database, secret: str | None, psql: Any
 ) -> None:
     async with web(database, secret) as app:
@@ -117,7 +117,7 @@ async def test_a_connection_without_a_loop_says_for_whom_it_acts(
 
 
 @pytest.mark.parametrize("given", [None, OTHER], ids=["no secret", "another secret"])
-async def test_a_library_whose_callers_are_not_accepted_says_what_to_do(
+async def test_a_rejected_caller_gets_an_error_with_a_remedy(
     database: Database, given: str | None
 ) -> None:
     await register(database, SECRET)

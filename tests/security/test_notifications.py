@@ -1,4 +1,4 @@
-"""Any login can send notifications: they are hints, and nothing is done because of one alone."""
+"""Any login can send notifications: they are hints that are always verified."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,12 +8,12 @@ from uuid import UUID
 import pytest
 
 from forge import Config, Forge, JobContext, Worker
-from forge.core.herd import EVERYONE
-from forge.store.database import Database
+from forge.core.workers.wakeups import EVERYONE
+from forge.store.connection.database import Database
 from forge.store.notify import CHANGES, WAKE, attempt_payload, worker_channel
 from forge.store.statement import name_of
+from tests.apps import FAST, working
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import FAST, working
 from tests.security.logins import STRANGER
 
 GARBAGE = [
@@ -101,7 +101,7 @@ async def test_many_spoofed_notifications_cost_a_few_reads(app: Forge, attacker:
     assert len(reads) <= 5
 
 
-async def test_what_is_true_in_the_row_stops_the_handler_at_once(
+async def test_a_notification_confirmed_by_the_row_stops_the_handler_at_once(
     app: Forge, attacker: Any, psql: Any
 ) -> None:
     stopped = asyncio.Event()
@@ -144,7 +144,7 @@ async def test_garbage_on_every_channel_is_ignored(
         await _notify(attacker, WAKE, EVERYONE)
 
         assert await (await quick.dispatch()).result(10) == "done"
-        assert worker.ears.listener.hears
+        assert worker.transport.is_listening()
     assert unhandled == []
 
 

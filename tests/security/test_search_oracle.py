@@ -1,4 +1,4 @@
-"""A search does the same work for a right guess of a redacted secret as for a wrong one."""
+"""A search does the same work for a right and a wrong guess of a redacted secret."""
 
 from collections import Counter
 from typing import Any, NamedTuple
@@ -7,14 +7,14 @@ import httpx
 import pytest
 
 from forge import Forge, JobContext
-from forge.http import gathering_jobs
-from forge.store.database import Database
+from forge.http.jobs import paging
+from forge.store.connection.database import Database
 from forge.store.statement import Statement, name_of
 from tests.http.conftest import MakeServerApp, MakeToken
-from tests.http.jobs import dispatched
-from tests.plans.crowd import explaining, planned
+from tests.http.job_client import dispatched
 from tests.security.work import counted_calls
 from tests.store.placing import Psql
+from tests.store.plans.crowd import explaining, planned
 
 SECRET = "correct horse"
 RIGHT = (SECRET, "correct h", "CORRECT", '"password": "c')
@@ -85,13 +85,13 @@ async def test_a_right_guess_costs_what_a_wrong_one_costs(
     assert not any(WRONG in str(args) for _, args in wrong.statements)
 
 
-async def test_a_search_stops_after_so_many_redacted_rows_and_says_so(
+async def test_a_search_stops_after_a_limit_of_redacted_rows_and_reports_it(
     http: httpx.AsyncClient, token: MakeToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user = token("user", tenant=7)
     for n in range(12):
         await dispatched(http, user, "connect", args={"host": f"db{n}"})
-    monkeypatch.setattr(gathering_jobs, "MOST_SEARCHED", 5)
+    monkeypatch.setattr(paging, "MAX_ROWS_SEARCHED", 5)
 
     pages: list[Any] = []
     while not pages or pages[-1]["next_cursor"]:

@@ -1,4 +1,4 @@
-"""A server that logs in as the owner: its own statements take the role forge_api."""
+"""A server that logs in as the owner runs its own statements as forge_api."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.cli.command import Project
 from tests.faults.kit.process import wait_until
-from tests.flow.command import Project
 from tests.http.test_server_command import address, let_in
 
 APP = """
@@ -25,7 +25,7 @@ async def register(ctx: MutationContext, input: dict) -> str:
     await ctx.db.execute("insert into users default values")
     return await ctx.db.fetchval("select current_user::text")
 """
-# Notes as whom each job and user was written.
+# Records the role that wrote each job and user.
 WITNESS = """
     create table users (id serial);
     create table seen (what text, role text);
@@ -61,7 +61,7 @@ def test_it_takes_the_role_for_its_own_statements_and_not_for_mutations(
         listed = httpx.get(f"{at}/_api/jobs", headers=headers).json()["items"]
         called = httpx.post(f"{at}/_api/mutations/register", json={}, headers=headers)
         said = "its own statements run as forge_api, mutations as "
-        wait_until(lambda: said in child.output(), 10, "it says as whom it acts")
+        wait_until(lambda: said in child.output(), 10, "it logs its role")
 
     owner = shop.row("select current_user::text")[0]
     assert (called.status_code, called.json()) == (200, owner), called.text
@@ -76,7 +76,7 @@ def test_without_the_role_server_and_doctor_warn(
     shop.forge("migrate", "--app", "shop:app")
     with shop.start("server", "shop:app", "--port", "0") as child:
         at = address(child)
-        warned = "may do more with jobs than it needs"
+        warned = "has more rights on jobs than it needs"
         wait_until(lambda: warned in child.output(), 10, "it has warned")
         sent = httpx.post(f"{at}/_api/jobs/greet/dispatch", json={"args": {}}, headers=headers)
     findings = json.loads(shop.forge("doctor", "--json").stdout)["findings"]

@@ -1,4 +1,4 @@
-"""A session of forge_api sees the rows of the caller that the server signed, and no others."""
+"""A session of forge_api sees only rows of the caller that the server signed."""
 
 import time
 from typing import Any
@@ -7,10 +7,11 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from forge.store import tenant as acting
-from forge.store.database import Database
+from forge.store.connection import tenant as acting
+from forge.store.connection.database import Database
+from forge.store.connection.link import SessionOptions
+from forge.store.connection.tenant import Callers
 from forge.store.statement import Statement, rows
-from forge.store.tenant import Callers
 from tests.security.callers import ANN, SECRET, act, register, session, signed, tenants
 from tests.store.row_security.conftest import TABLES, as_role, filled
 
@@ -154,7 +155,9 @@ async def test_only_the_owner_reads_the_keys(signing: Database, role: str, state
 
 @pytest.mark.parametrize("setting", ["role", "session_authorization"])
 @pytest.mark.parametrize("whose", ["forge_worker", "forge", "pg_read_all_data"])
-async def test_forge_api_becomes_no_other_role(signing: Database, setting: str, whose: str) -> None:
+async def test_forge_api_cannot_switch_to_another_role(
+    signing: Database, setting: str, whose: str
+) -> None:
     async with session(signing.url) as conn:
         with pytest.raises(Refused, match="permission denied"):
             await conn.execute("select set_config($1, $2, false)", setting, whose)
@@ -166,8 +169,8 @@ async def test_what_forge_signs_is_not_seen_by_other_sessions_of_the_login(
 ) -> None:
     url = as_role("forge_api", signing.url)
     looks: Statement[Any] = Statement("select count(*) from forge_jobs", (), rows)
-    database = Database(url, pool_size=1, callers=Callers(SECRET))
-    pooled = Database(url, pool_size=1, pooler=True, callers=Callers(SECRET))
+    database = Database(url, pool_size=1, session=SessionOptions(Callers(SECRET)))
+    pooled = Database(url, pool_size=1, session=SessionOptions(Callers(SECRET), pooler=True))
 
     async with session(signing.url) as spy:
         for where in (database, pooled):
@@ -188,12 +191,13 @@ async def test_what_forge_signs_is_not_seen_by_other_sessions_of_the_login(
 async def test_a_link_signs_again_before_its_caller_expires(
     signing: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = Database(as_role("forge_api", signing.url), pool_size=1, callers=Callers(SECRET))
+    session = SessionOptions(Callers(SECRET))
+    database = Database(as_role("forge_api", signing.url), pool_size=1, session=session)
     database.callers.renew_after = 0.0
     ask: Statement[Any] = Statement("select current_setting('forge.tenant_id') as value", (), rows)
 
     # Signed when the clock of this process was almost ten minutes behind.
-    monkeypatch.setattr("forge.store.tenant.time.time", lambda: 1.0)
+    monkeypatch.setattr("forge.store.connection.tenant.time.time", lambda: 1.0)
     (first,) = await database.run(ask)
     monkeypatch.undo()
     (second,) = await database.run(ask)

@@ -1,4 +1,4 @@
-"""Slow, idle and greedy clients: each is cut off within its limits, and the log says so."""
+"""Slow, idle and greedy clients are disconnected within limits, and logged."""
 
 import contextlib
 import os
@@ -13,15 +13,15 @@ import httpx
 import pytest
 
 from forge.cli.token import block_of
-from forge.http.rights import RIGHTS
+from forge.http.auth.permissions import PERMISSIONS
+from tests.cli.command import APPS, Project
 from tests.faults.kit.process import Child, wait_until
-from tests.flow.command import APPS, Project
 from tests.http.bearers import TOKEN, static
 from tests.http.test_server_command import address
 
 SECRET = "a secret of thirty-two characters or more"
 MEGABYTE = 1024**2
-# What the kernels on both sides may hold of a connection that nobody reads.
+# How much the kernels on both sides may buffer for a connection that is not read.
 BUFFERED = 16 * MEGABYTE
 HEAD = b"POST /_api/jobs/greet/dispatch HTTP/1.1\r\nHost: forge\r\n"
 BEARER = f"Authorization: Bearer {TOKEN}\r\n".encode()
@@ -116,7 +116,7 @@ def test_half_sent_headers_are_not_waited_for(at: tuple[str, int], serving: Chil
 
     assert received.startswith(b"HTTP/1.1 408 ")
     assert b'"code": "request_timeout"' in received
-    assert is_logged(serving, "it did not send its request headers within header_timeout")
+    assert is_logged(serving, "the client did not send its request headers within header_timeout")
 
 
 def test_a_connection_without_a_request_is_closed_whatever_drips(at: tuple[str, int]) -> None:
@@ -149,7 +149,7 @@ def test_endless_headers_are_not_kept(at: tuple[str, int], serving: Child) -> No
             assert pour(client, piece, 100 * MEGABYTE) < BUFFERED, what
 
     assert resident(serving) - before < 2 * BUFFERED
-    assert is_logged(serving, "it sent more request headers than max_header_bytes")
+    assert is_logged(serving, "the client sent more request headers than max_header_bytes")
 
 
 def test_headers_that_come_at_once_and_are_too_large_are_refused(
@@ -161,7 +161,7 @@ def test_headers_that_come_at_once_and_are_too_large_are_refused(
         assert answer(client).startswith(b"HTTP/1.1 431 ")
     with send(at, HEAD + b"X-Long: " + b"a" * 15_000 + b"\r\n\r\n") as client:
         assert client.recv(65536).startswith(b"HTTP/1.1 401 ")
-    assert is_logged(serving, "it sent more request headers than max_header_bytes")
+    assert is_logged(serving, "the client sent more request headers than max_header_bytes")
     assert "Traceback" not in serving.output()
 
 
@@ -170,7 +170,7 @@ def test_a_slow_body_is_not_waited_for(at: tuple[str, int], serving: Child) -> N
         received = answer(client)
 
     assert received.startswith(b"HTTP/1.1 408 ")
-    assert is_logged(serving, "it did not send its request body within body_timeout")
+    assert is_logged(serving, "the client did not send its request body within body_timeout")
     assert "Traceback" not in serving.output()
 
 
@@ -198,7 +198,7 @@ def test_connections_beyond_the_cap_do_not_stop_a_new_client(
         assert httpx.get(f"http://{at[0]}:{at[1]}/livez", timeout=20).status_code == 200
         open_now = len(os.listdir(f"/proc/{serving.pid}/fd"))
     assert open_now < 60
-    assert is_logged(serving, "max_connections are open, and this one waited longest")
+    assert is_logged(serving, "max_connections reached; this connection was idle longest")
 
 
 def test_sockets_that_show_no_token_do_not_stop_a_new_client(at: tuple[str, int]) -> None:
@@ -221,17 +221,21 @@ def test_connections_in_use_are_not_closed_for_a_new_client(
 
         with send(at) as late:
             assert answer(late).startswith(b"HTTP/1.1 503 ")
-        assert is_logged(serving, "max_connections are open, and all of them are in use")
+        assert is_logged(serving, "max_connections reached; all connections are in use")
         for stream in streams:
             stream.setblocking(False)
             with contextlib.suppress(BlockingIOError):
                 assert stream.recv(65536) != b""
 
 
-BODIES = [route for route, right in RIGHTS.items() if route.startswith("POST") and right.need]
+BODIES = [
+    route
+    for route, right in PERMISSIONS.items()
+    if route.startswith("POST") and right.required_role
+]
 
 
-def test_whoever_may_not_call_is_refused_before_the_body_is_sent(at: tuple[str, int]) -> None:
+def test_an_unauthorized_caller_is_rejected_before_the_body_is_sent(at: tuple[str, int]) -> None:
     for route in BODIES:
         path = re.sub(r"\{\w*id\}", "0" * 31 + "1", route.removeprefix("POST "))
         path = re.sub(r"\{\w+\}", "greet", path.replace("dlq/" + "0" * 31, "dlq/"))
@@ -271,7 +275,7 @@ def test_an_answer_that_is_not_read_is_not_kept(serving: Child, at: tuple[str, i
         # More than the kernels on both sides take in.
         client.sendall(ask * 20)
 
-        assert is_logged(serving, "it did not read its answer within send_timeout")
+        assert is_logged(serving, "the client did not read the response within send_timeout")
 
 
 def test_pongs_that_are_not_read_are_not_kept(at: tuple[str, int], serving: Child) -> None:

@@ -1,4 +1,4 @@
-"""What a tenant sees does not say how much others do."""
+"""A tenant cannot learn the volume of other tenants."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ returning id"""
 NOW = "select ((extract(epoch from clock_timestamp()) - 1577836800) * 1000000)::bigint"
 
 
-async def test_ids_say_when_and_not_how_many(psql: "Psql[Any]") -> None:
+async def test_ids_reveal_the_time_but_not_the_volume(psql: "Psql[Any]") -> None:
     for insert in (LETTERS, EVENTS):
         for others in (0, 3, 500):
             await psql.fetch(insert, others, 8)
@@ -42,7 +42,7 @@ async def test_ids_are_exact_as_floating_point_and_grow_with_time(psql: "Psql[An
     assert sorted(ids) == ids
 
 
-async def test_a_tenant_is_told_a_coarse_place_in_the_line(
+async def test_a_tenant_gets_a_coarse_queue_position(
     app: Forge, http: httpx.AsyncClient, token: MakeToken
 ) -> None:
     @app.job

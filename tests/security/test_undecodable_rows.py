@@ -1,6 +1,6 @@
-"""A row that was written in SQL and cannot be read breaks no list: it is shown as undecodable.
+"""A row that was written in SQL and cannot be decoded breaks no list: it is shown as undecodable.
 
-Fault 58: PostgreSQL takes numbers of 131,072 digits and JSON of any depth, Python does not.
+Fault 58: PostgreSQL accepts numbers of 131,072 digits and JSON of any depth, Python does not.
 """
 
 from typing import Any
@@ -13,9 +13,9 @@ from pydantic import BaseModel
 
 import forge
 from forge import Forge, JobContext, UndecodablePayload
+from tests.apps import working
+from tests.cli.command import Project
 from tests.faults.kit.process import until
-from tests.flow.command import Project
-from tests.flow.engine.conftest import working
 from tests.http.admins import DLQ, MANAGER
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.live_client import client, events
@@ -292,11 +292,11 @@ async def test_schedules_show_runs_and_times_of_an_odd_shape(
 
 
 REFUSED = {
-    VALUES["digits"]: "has a number of too many digits",
+    VALUES["digits"]: "contains a number with too many digits",
     VALUES["depth"]: "is nested deeper than 64 levels",
-    VALUES["infinity"]: "has a number of too many digits",
+    VALUES["infinity"]: "contains a number with too many digits",
     "(repeat('[', 65) || repeat(']', 65))::jsonb": "is nested deeper than 64 levels",
-    "repeat('9', 4301)::jsonb": "has a number of too many digits",
+    "repeat('9', 4301)::jsonb": "contains a number with too many digits",
     "to_jsonb(repeat('x', 262143))": "is 262145 bytes of JSON, the limit is 262144",
 }
 TAKEN = [

@@ -1,4 +1,4 @@
-"""Who is let in ends with the settings that let them in: at once, or after a bounded grace."""
+"""Access ends when the settings that granted it change: at once, or after a grace period."""
 
 import json
 import os
@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from forge import Config
 from forge.cli.token import block_of
-from forge.http.auth import Authenticator
-from forge.http.problem import Problem
+from forge.http.auth.authenticator import Authenticator
+from forge.http.problems.problem import Problem
+from tests.cli.command import APPS, Project
 from tests.faults.kit.process import Child, wait_until
-from tests.flow.command import APPS, Project
 from tests.http.bearers import TOKEN, refusal, static
 from tests.http.test_server_command import address
 
@@ -56,7 +56,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("broken", ["[auth", "[worker]\nmax_concurrent = 0", None])
-def test_a_broken_file_lets_in_for_its_grace_and_then_nobody(
+def test_a_broken_file_keeps_the_old_settings_for_its_grace_period(
     file: Path, broken: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     known = Authenticator.of(Config.load(file, env={}))
@@ -67,7 +67,7 @@ def test_a_broken_file_lets_in_for_its_grace_and_then_nobody(
     else:
         replace(file, broken)
 
-    wait_until(lambda: is_known(known, TOKEN) and "holds for 3 s more" in caplog.text, 5, "seen")
+    wait_until(lambda: is_known(known, TOKEN) and "is used for 3 s more" in caplog.text, 5, "seen")
     assert is_known(known, TOKEN) == 200
     assert known.is_still_valid(bearer)
     wait_until(lambda: is_known(known, TOKEN) == 503, GRACE + 5, "the grace is over")
@@ -91,12 +91,12 @@ def test_another_mistake_does_not_prolong_the_grace(file: Path) -> None:
     wait_until(refused, GRACE + 5, "the grace is over though the file keeps changing")
 
 
-def test_an_emptied_settings_file_lets_in_nobody_at_once(file: Path) -> None:
+def test_an_emptied_settings_file_rejects_all_callers_at_once(file: Path) -> None:
     known = Authenticator.of(Config.load(file, env={}))
 
     replace(file, "")
 
-    wait_until(lambda: is_known(known, TOKEN) == 401, 2.5, "nobody is let in")
+    wait_until(lambda: is_known(known, TOKEN) == 401, 2.5, "all callers are rejected")
 
 
 def test_a_static_token_ends_at_its_time(tmp_path: Path) -> None:
@@ -226,10 +226,10 @@ def test_a_stream_by_a_watch_token_ends_with_what_signed_or_made_it(
                 left = block_of(static(sha256="0" * 64))
                 replace(project.folder / "forge.toml", settings(rest=left))
             began = time.monotonic()
-            told = list(lines)  # until the server ends the stream
+            received = list(lines)  # until the server ends the stream
 
         assert time.monotonic() - began < 10
-        assert "event: problem" in told
+        assert "event: problem" in received
         assert httpx.get(f"{client.base_url}{events}").status_code == 401
 
 

@@ -1,4 +1,4 @@
-"""Counting the work that code does, where its time would say too little."""
+"""Counts the work that code does, where times would be unreliable."""
 
 import sys
 import threading

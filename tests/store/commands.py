@@ -1,4 +1,4 @@
-"""What the tests of the embedded server share: other processes, and what they leave."""
+"""Helpers for tests of the embedded server: other processes, and what they leave behind."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from forge.store.embedded.locks import try_lock
+from forge.store.embedded.processes import try_lock
 
 COMMAND = """
 import subprocess, sys
@@ -25,7 +25,7 @@ with open_shared(Path(sys.argv[1])) as server:
 
 
 class Command:
-    """Another process that opens the folder, and closes it when it is told to finish."""
+    """Another process that opens the folder, and closes it on request."""
 
     def __init__(self, folder: Path, *arguments: str, prefix: tuple[str, ...] = ()) -> None:
         self.process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Every kind of connection that conn= takes, each with how its owner ends the transaction."""
+"""Every kind of connection that conn= accepts, and how its owner ends the transaction."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Jobs put into any status, by moves that the lifecycle allows."""
+"""Moves jobs into any status, with transitions that the lifecycle allows."""
 
 from collections import deque
 from typing import Any
@@ -7,18 +7,18 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from forge.core.job import Job
-from forge.core.lanes import BEGINNING
 from forge.core.lifecycle import LIFECYCLE, Status, Verb
+from forge.core.workers.lanes import BEGINNING
 from forge.store import jobs, workers
-from forge.store.database import Database
-from forge.store.jobs import Lane, Place
+from forge.store.connection.database import Database
+from forge.store.jobs import Lane, LaneCursor
 from forge.store.workers import Registration
 
 Psql = asyncpg.Connection
 
 
 async def insert(psql: "Psql[Any]", **columns: Any) -> UUID:
-    """Insert a pending job as anybody with SQL may."""
+    """Insert a pending job with plain SQL."""
     columns = {"job_type": "work"} | columns
     places = ", ".join(f"${n}" for n in range(1, len(columns) + 1))
     return await psql.fetchval(
@@ -70,12 +70,12 @@ async def registered(database: Database, **fields: Any) -> Registration:
 async def claim(
     database: Database, worker: Registration, limit: int = 100, *, start: bool = True
 ) -> list[Job]:
-    """Claim from the beginning of every lane that has jobs, whoever may take them."""
+    """Claim from the beginning of every lane that has jobs, of any capability."""
     lanes: list[Lane] = await database.run(jobs.survey())
     return await database.run(claiming([lane.lane for lane in lanes], worker, limit, start=start))
 
 
 def claiming(lanes: list[int], worker: Registration, limit: int, *, start: bool = True) -> Any:
     """Return the statement that claims from the beginning of these lanes."""
-    places = [Place(lane, *BEGINNING) for lane in lanes]
+    places = [LaneCursor(lane, *BEGINNING) for lane in lanes]
     return jobs.claim(places, limit, start=start, worker=worker.id, incarnation=worker.incarnation)

@@ -1,4 +1,4 @@
-"""Claims: which jobs a worker is given, in which order, and which never."""
+"""Claims: which jobs a worker gets, and in which order."""
 
 from datetime import timedelta
 from itertools import count
@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from forge.core.job import Job
-from forge.core.lanes import Lanes
 from forge.core.lifecycle import Status
+from forge.core.workers.lanes import Lanes
 from forge.store import jobs
-from forge.store.database import Database
-from forge.store.jobs import Lane, Place
+from forge.store.connection.database import Database
+from forge.store.jobs import Lane, LaneCursor
 from forge.store.workers import Registration, register
-from forge.worker.serving import serves
+from forge.worker.work_finder import serves
 from tests.store.placing import Psql, claim, claiming, insert, placed, registered
 
 TYPES = ("work", "mail", "scan")
@@ -39,9 +39,7 @@ async def test_the_most_urgent_go_first_and_then_the_oldest_whatever_their_type_
     assert [job.id for job in taken] == await _in_order(psql)
 
 
-async def test_a_claim_takes_no_more_than_it_was_asked(
-    psql: "Psql[Any]", database: Database
-) -> None:
+async def test_a_claim_takes_at_most_its_limit(psql: "Psql[Any]", database: Database) -> None:
     worker = await registered(database)
     for job_type in ("work", "mail"):
         for _ in range(10):
@@ -133,7 +131,7 @@ async def test_a_retry_is_taken_when_it_is_due_and_not_before(
     assert (job.attempt, job.lease) == (2, 2)
 
 
-async def test_a_claim_says_who_when_and_which_attempt(
+async def test_a_claim_records_worker_time_and_attempt(
     psql: "Psql[Any]", database: Database
 ) -> None:
     worker = await registered(database)
@@ -176,9 +174,7 @@ async def test_a_worker_that_was_replaced_is_given_nothing(
     assert len(await claim(database, later)) == lanes
 
 
-async def test_a_worker_that_nobody_knows_is_given_nothing(
-    psql: "Psql[Any]", database: Database
-) -> None:
+async def test_an_unregistered_worker_claims_nothing(psql: "Psql[Any]", database: Database) -> None:
     worker = await registered(database)
     await insert(psql)
     await psql.execute("delete from forge_workers")
@@ -266,7 +262,7 @@ async def _claim_all(database: Database, worker: Registration, batch: int) -> li
 
 
 def _claiming_from(asked: list[Any], worker: Registration, limit: int) -> Any:
-    places = [Place(*place) for place in asked]
+    places = [LaneCursor(*place) for place in asked]
     return jobs.claim(places, limit, start=True, worker=worker.id, incarnation=worker.incarnation)
 
 

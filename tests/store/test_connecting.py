@@ -1,4 +1,4 @@
-"""Connecting host by host: one that hangs or is of the wrong kind does not keep the others away."""
+"""Connecting host by host: hosts that hang or do not suit do not block the others."""
 
 import asyncio
 import socket
@@ -11,8 +11,8 @@ from urllib.parse import quote
 import pytest
 
 from forge.core.errors import ConfigError
-from forge.store.connecting import socket_of
-from forge.store.database import Database
+from forge.store.connection.database import Database
+from forge.store.connection.opening import socket_of
 from forge.store.embedded import Cluster
 from tests.faults.kit.process import until
 from tests.faults.kit.proxy import Mode, Proxy
@@ -78,7 +78,7 @@ async def test_a_host_that_hangs_does_not_hide_the_next(
         assert await pool.fetchval("select 1") == 1
 
 
-async def test_a_host_that_hung_is_asked_last_for_a_while(
+async def test_a_host_that_timed_out_is_tried_last_for_a_while(
     hung: socket.socket, primary: Cluster
 ) -> None:
     url = url_of(place_of_hung(hung), place_of(primary), query="connect_timeout=2", server=primary)
@@ -120,7 +120,7 @@ async def test_a_read_only_server_is_passed_over(primary: Cluster) -> None:
             await connection.close()
 
 
-async def test_standbys_are_chosen_as_asked(primary: Cluster) -> None:
+async def test_standbys_are_chosen_by_target_session_attrs(primary: Cluster) -> None:
     with standby_of(primary) as standby:
         for wanted, found in [
             ("any", primary),
@@ -185,7 +185,7 @@ async def test_a_service_is_read_from_its_file(
         assert await connection.fetchval("show application_name") == "by service"
         await connection.close()
     async with opened(f"{login}@/?service=shoe") as database:
-        with pytest.raises(ConfigError, match="no service 'shoe'"):
+        with pytest.raises(ConfigError, match="service 'shoe' is not in"):
             await database.connect()
 
 

@@ -1,4 +1,4 @@
-"""The URL of the database: one that cannot be read is told so, without the password in it."""
+"""Errors about an invalid database URL do not quote its password."""
 
 import pytest
 
@@ -12,7 +12,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize("url", UNREADABLE)
-async def test_one_that_cannot_be_read_says_how_to_write_it(url: str) -> None:
+async def test_an_invalid_url_error_shows_the_format(url: str) -> None:
     app = Forge(Config(), database_url=url)
 
     for act in (app.dispatch(app.job(ping)), Worker(app).run(), app.migrate()):

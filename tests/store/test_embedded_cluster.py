@@ -1,4 +1,4 @@
-"""One server in one folder: how it starts, what a crash leaves, and who can reach it."""
+"""One server in one folder: start, crash recovery, and access."""
 
 import os
 import shutil
@@ -121,7 +121,7 @@ def test_only_its_owner_reaches_the_socket(tmp_path: Path, make: Make) -> None:
     assert cluster.log.path.stat().st_mode & 0o077 == 0
 
 
-def test_the_tcp_port_asks_for_the_password_and_stays_the_same(tmp_path: Path, make: Make) -> None:
+def test_the_tcp_port_requires_the_password_and_stays_the_same(tmp_path: Path, make: Make) -> None:
     cluster = make(tmp_path, tcp=True)
     cluster.start()
     url = cluster.url(tcp=True)
@@ -135,14 +135,14 @@ def test_the_tcp_port_asks_for_the_password_and_stays_the_same(tmp_path: Path, m
         psycopg.connect(url, password="wrong")
 
 
-def test_a_server_that_cannot_start_says_what_its_log_says(tmp_path: Path, make: Make) -> None:
+def test_a_server_that_cannot_start_reports_its_log(tmp_path: Path, make: Make) -> None:
     cluster = make(tmp_path, shared_buffers="plenty")
 
     with pytest.raises(ServerNotStarted, match='"shared_buffers": "plenty"'):
         cluster.start()
 
 
-def test_data_of_another_version_is_refused_and_left_alone(tmp_path: Path, make: Make) -> None:
+def test_data_of_another_version_is_rejected_and_not_changed(tmp_path: Path, make: Make) -> None:
     cluster = make(tmp_path)
     cluster.init()
     (cluster.data / "PG_VERSION").write_text("14\n")

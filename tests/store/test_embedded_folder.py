@@ -1,4 +1,4 @@
-"""A folder that cannot hold a server: the error names it and says what to do."""
+"""A folder that cannot hold a server: the error names it and gives advice."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from forge.store.embedded import ServerNotStarted, open_shared
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
 
-    with pytest.raises(ServerNotStarted, match=r"taken/postgres: Not a directory\. Run where you"):
+    with pytest.raises(ServerNotStarted, match=r"taken/postgres: Not a directory\. Run in"):
         open_shared(tmp_path / "taken")
 
 
@@ -24,5 +24,5 @@ def test_a_file_in_the_place_of_the_server(tmp_path: Path) -> None:
 def test_a_folder_that_holds_no_database(tmp_path: Path) -> None:
     (tmp_path / "postgres" / "data").mkdir(parents=True)
 
-    with pytest.raises(ServerNotStarted, match="is no PostgreSQL data folder"):
+    with pytest.raises(ServerNotStarted, match="is not a PostgreSQL data folder"):
         open_shared(tmp_path)

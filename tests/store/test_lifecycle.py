@@ -1,4 +1,4 @@
-"""The lifecycle as the database keeps it: every verb, every status, whoever asks."""
+"""The database enforces the lifecycle: every verb, every status, every role."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ from forge.core.job import Job
 from forge.core.lifecycle import FINAL, LIFECYCLE, Status, Verb, allowed_moves
 from forge.core.outcome import Completion, Settlement
 from forge.store import jobs
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.migrate import all_migrations
 from forge.store.workers import Registration
 from tests.store.placing import Psql, claiming, insert, placed, registered
@@ -36,7 +36,8 @@ async def test_a_person_in_psql_can_make_exactly_the_moves_of_the_table(
 
 
 def test_the_moves_written_in_the_migration_are_those_of_the_table() -> None:
-    guard = all_migrations()[0].sql.partition("create function forge_forbids_move")[2]
+    script = "".join(migration.sql for migration in all_migrations())
+    guard = script.partition("create function forge_forbids_move")[2]
     listed = guard.partition("array[")[2].partition("]")[0]
 
     written = {
@@ -139,7 +140,7 @@ Act = Callable[[Given], Awaitable[list[UUID]]]
 
 @pytest.mark.parametrize("status", list(Status))
 @pytest.mark.parametrize("verb", list(Verb))
-async def test_each_verb_moves_a_job_as_the_table_says_or_leaves_it_alone(
+async def test_each_verb_follows_the_lifecycle_table_or_changes_nothing(
     psql: "Psql[Any]", database: Database, verb: Verb, status: Status
 ) -> None:
     given = await _given(psql, database, status)

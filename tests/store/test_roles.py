@@ -1,4 +1,4 @@
-"""forge_api may wish and read, forge_worker may move: the database holds them to it."""
+"""forge_api may dispatch and read, forge_worker may run jobs: the database enforces it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,9 +12,9 @@ import pytest
 
 from forge import Forge, JobContext, JobFailed, StatementRefused
 from forge.store import audit, jobs
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.roles import grant_roles, roles_as_sql
-from tests.flow.engine.conftest import working
+from tests.apps import working
 
 Refused = asyncpg.InsufficientPrivilegeError
 
@@ -79,7 +79,7 @@ def as_role(role: str, url: str) -> str:
     return url.replace("//forge@", f"//{role}@")
 
 
-async def test_the_roles_are_who_they_say(api: Any, worker: Any) -> None:
+async def test_each_login_acts_with_its_role(api: Any, worker: Any) -> None:
     assert await api.fetchval("select current_user") == "forge_api"
     assert await worker.fetchval("select current_user") == "forge_worker"
 
@@ -106,7 +106,7 @@ async def test_the_script_runs_by_hand_too(database: Database, database_url: str
     await api.close()
 
 
-async def test_a_role_without_the_right_to_grant_is_told_whom_to_ask(
+async def test_a_role_without_the_right_to_grant_gets_advice(
     database: Database, stranger: "asyncpg.Connection[Any]"
 ) -> None:
     await stranger.execute("grant all on all tables in schema public to forge_stranger")
@@ -127,7 +127,9 @@ async def test_every_table_is_granted_to_both(granted: Database, database_url: s
     assert missing == []
 
 
-async def test_nobody_else_may_read(granted: Database, stranger: "asyncpg.Connection[Any]") -> None:
+async def test_other_roles_may_not_read(
+    granted: Database, stranger: "asyncpg.Connection[Any]"
+) -> None:
     await stranger.execute("set role forge_stranger")
 
     with pytest.raises(Refused):
@@ -138,7 +140,7 @@ async def test_no_statement_of_the_api_runs_for_ever(granted: Database, api: Any
     assert await api.fetchval("show statement_timeout") == "30s"
 
 
-async def test_a_limit_that_somebody_set_stays(granted: Database, psql: Any) -> None:
+async def test_a_connection_limit_that_was_set_stays(granted: Database, psql: Any) -> None:
     name = await psql.fetchval("select current_database()")
     await psql.execute(f"alter role forge_api in database \"{name}\" set statement_timeout = '5s'")
 
@@ -259,7 +261,7 @@ async def test_the_api_writes_and_reads_the_audit(granted: Database) -> None:
     await database.close()
 
 
-async def test_a_worker_works_with_its_own_role_alone(granted: Database, api_app: Forge) -> None:
+async def test_a_worker_needs_only_its_own_role(granted: Database, api_app: Forge) -> None:
     async with app_of("forge_worker", granted.url) as app, working(app):
         done = await api_app.dispatch("once", {"n": 3})
         failed = await api_app.dispatch("broken", {"n": 3})

@@ -1,14 +1,14 @@
-"""Claims of schedules: who gets which, and who gets none."""
+"""Claims of schedules: which workers get which schedules."""
 
 from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
-from forge.core.lanes import BEGINNING
-from forge.core.run import Run
+from forge.core.schedules.run import Run
+from forge.core.workers.lanes import BEGINNING
 from forge.store import schedules, workers
-from forge.store.database import Database
-from forge.store.jobs import Place
+from forge.store.connection.database import Database
+from forge.store.jobs import LaneCursor
 from forge.store.workers import Registration
 from tests.store.placing import Psql, registered
 
@@ -20,7 +20,7 @@ MAKE = """
 
 async def claim(database: Database, worker: Registration, limit: int) -> list[Run]:
     lanes = await database.run(schedules.survey())
-    places = [Place(lane.lane, *BEGINNING) for lane in lanes]
+    places = [LaneCursor(lane.lane, *BEGINNING) for lane in lanes]
     return await database.run(
         schedules.claim(places, limit, worker=worker.id, incarnation=worker.incarnation, rules={})
     )

@@ -1,4 +1,4 @@
-"""Lost runs: whose schedules become claimable again, and when."""
+"""Lost runs: which schedules become claimable again, and when."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from forge.core.run import Conclusion
+from forge.core.schedules.run import Conclusion
 from forge.store import schedules, workers
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from tests.store.placing import Psql, registered
 
 DEAD_AFTER, STALE_AFTER = 6.0, 300.0
@@ -88,7 +88,7 @@ async def test_only_the_last_runs_are_remembered(psql: "Psql[Any]", database: Da
         "select jsonb_array_length(recent_runs) as count, recent_runs -> 0 ->> 'message' as first, "
         "recent_runs -> -1 ->> 'message' as last from forge_schedules"
     )
-    assert tuple(row) == (schedules.REMEMBERED, "run 30", "run 11")
+    assert tuple(row) == (schedules.MAX_RECENT_RUNS, "run 30", "run 11")
 
 
 async def test_an_end_that_was_written_is_known_by_its_record(

@@ -1,4 +1,4 @@
-"""Every SQLSTATE means the same to Forge's links, to handlers by any driver, and to acks."""
+"""Every SQLSTATE means the same to links, to handlers with any driver, and to acks."""
 
 import asyncio
 import os
@@ -14,10 +14,10 @@ from asyncpg import exceptions
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from forge import DatabaseUnavailable, SchemaMissing, StatementRefused
-from forge.classify import Classifier
 from forge.core.outcome import Failure
-from forge.core.sqlstate import JUDGEMENTS, Blame, Judgement, Remedy, judge
-from forge.store.database import Database
+from forge.core.sqlstate import JUDGEMENTS, Blame, Remedy, Verdict, judge
+from forge.definitions.error_classification import Classifier
+from forge.store.connection.database import Database
 from forge.store.statement import Statement, nothing
 
 Throw = Callable[[str], Awaitable[Any]]
@@ -90,7 +90,7 @@ def test_a_fault_of_the_handler_costs_an_attempt(state: str) -> None:
     assert judge(state).blame is Blame.HANDLER
 
 
-async def test_links_do_what_the_table_says(database: Database, throwing: None) -> None:
+async def test_links_follow_the_sqlstate_table(database: Database, throwing: None) -> None:
     link = database.link()
     wrong = {}
     for state in STATES:
@@ -109,7 +109,7 @@ async def test_links_do_what_the_table_says(database: Database, throwing: None) 
     "driver",
     ["asyncpg", "psycopg", "SQLAlchemy on asyncpg", "SQLAlchemy on psycopg", "Django"],
 )
-async def test_handlers_pay_what_the_table_says(
+async def test_attempts_follow_the_sqlstate_table(
     driver: str, database_url: str, throwing: None
 ) -> None:
     throw = await DRIVERS[driver](database_url)
@@ -143,8 +143,8 @@ def _paid(failure: Failure) -> tuple[bool, bool, str | None]:
     return failure.is_loss, failure.is_loss_if_read_only, failure.error_class
 
 
-def _expected(judgement: Judgement) -> tuple[bool, bool, str | None]:
-    match judgement.blame:
+def _expected(verdict: Verdict) -> tuple[bool, bool, str | None]:
+    match verdict.blame:
         case Blame.PLATFORM:
             return True, False, "transient"
         case Blame.PLATFORM_IF_READ_ONLY:

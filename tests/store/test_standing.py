@@ -1,15 +1,18 @@
-"""What became of an attempt, asked by a worker whose answer got lost."""
+"""A worker whose ack got no answer reads what was recorded of the attempt."""
 
 from typing import Any
 
-from forge.core.event import Events
+from forge.core.events import Events
 from forge.core.lifecycle import Status
 from forge.core.outcome import Settlement
 from forge.store import jobs
-from forge.store.database import Database
-from forge.store.link import Link
-from forge.worker.acker import Acker
-from forge.worker.stopped import StoppedAttempts
+from forge.store.connection.database import Database
+from forge.store.connection.link import Link
+from forge.transports.postgres import PostgresTransport
+from forge.worker.held_work import HeldWork
+from forge.worker.job_reports import JobReports
+from forge.worker.job_source import JobAcker
+from forge.worker.loops import WorkSignals
 from tests.store.placing import Psql, claim, insert, registered
 
 
@@ -26,8 +29,9 @@ async def test_a_recorded_failure_is_known_also_when_another_has_claimed_the_job
     await database.run(jobs.settle([failed]))
     await claim(database, other)
     link: Link = database.link()
-    events = Events()
-    acker = Acker([link], events, lambda ids: None, {}, StoppedAttempts(link, events))
+    events, held = Events(), HeldWork(1)
+    transport = PostgresTransport(database, link, worker.id, 1.0, events)
+    acker = JobAcker([link], held, WorkSignals(), {}, JobReports(link, transport, events))
 
     known = await acker._written_before(link, [failed], "settle")
     unknown = await acker._written_before(link, [late], "settle")

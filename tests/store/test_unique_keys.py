@@ -10,7 +10,7 @@ import pytest
 
 from forge import Forge, JobContext
 from forge.store import idempotency_keys
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.roles import grant_roles
 from tests.faults.kit.process import until
 from tests.store.row_security.conftest import as_role
@@ -31,7 +31,7 @@ async def other(database_url: str) -> AsyncIterator[Any]:
 async def test_a_second_plain_insert_with_the_same_key_is_refused(psql: Any) -> None:
     first = await psql.fetchval(INSERT + " returning id", "k", 1)
 
-    with pytest.raises(Taken, match=f"'k' of tenant 1 belongs to job {first}") as refused:
+    with pytest.raises(Taken, match=f"'k' of tenant 1 already belongs to job {first}") as refused:
         await psql.execute(INSERT, "k", 1)
 
     assert refused.value.constraint_name == "forge_idempotency_keys_unique"

@@ -10,16 +10,16 @@ PAGES = [
     *(CHECKOUT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
     *sorted((CHECKOUT / "docs").rglob("*.md")),
 ]
-# Where the files of this repository are shown: relative links do not work on PyPI.
+# The address of this repository's files: relative links do not work on PyPI.
 HOSTED = "https://github.com/forge-jobs/forge/blob/main/"
-# What a line prints, where the page says so: print(…)  # → this
-SAYS = re.compile(r"#\s*→\s*(.*)$")
+# The expected output of a line, where the page shows it: print(…)  # → this
+PRINTS = re.compile(r"#\s*→\s*(.*)$")
 _FENCE = re.compile(r"^```(\w*)[ ]*([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"^# (\w+\.\w+)\n")
 
 
 class Block(NamedTuple):
-    """Code between fences: what follows the opening one, and the line on which it begins."""
+    """A fenced code block, with its info string and its line number."""
 
     page: Path
     language: str
@@ -29,7 +29,7 @@ class Block(NamedTuple):
 
     @property
     def file(self) -> str | None:
-        """The file that the page tells the reader to write this into, named in its first line."""
+        """The file that the reader writes this into, named in the first line."""
         named = _FILE.match(self.code)
         return named[1] if named else None
 
@@ -38,12 +38,17 @@ class Block(NamedTuple):
         return not self.note.startswith("no-run")
 
     @property
+    def expected_output(self) -> list[str]:
+        """The lines that the page shows as output of this block."""
+        return [found[1] for line in self.code.splitlines() if (found := PRINTS.search(line))]
+
+    @property
     def is_script(self) -> bool:
         return self.file is not None and '__name__ == "__main__"' in self.code
 
 
 def blocks(page: Path, *languages: str) -> list[Block]:
-    """Return the blocks of a page, all or those in these languages."""
+    """Return the code blocks of a page, or those in these languages."""
     return [block for block in _blocks(page) if not languages or block.language in languages]
 
 

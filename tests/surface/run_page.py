@@ -1,8 +1,8 @@
 """Run the Python and SQL of one page in order, as a reader would: `run_page.py PAGE`.
 
-Blocks share their names and may await. What a line says that it prints must be printed, by the
-statement that ends there. With `--ask` it runs the blocks whose lines are named on its input, one
-by one, as somebody types them at a prompt, and says `done` after each.
+Blocks share a namespace and may await. The output that a line shows must be printed by the
+statement that ends there. With `--prompt`, standard input selects blocks by line number; they run
+one by one, as at a Python prompt, and `done` is printed after each.
 """
 
 import ast
@@ -17,7 +17,7 @@ from typing import Any
 
 import asyncpg
 
-from tests.surface.pages import SAYS, Block, blocks
+from tests.surface.pages import PRINTS, Block, blocks
 
 
 async def main(page: Path) -> None:
@@ -32,7 +32,7 @@ async def main(page: Path) -> None:
             await prompt.enter(block)
 
 
-async def answer(page: Path) -> None:
+async def serve_prompt(page: Path) -> None:
     sys.path.insert(0, os.getcwd())
     prompt = Prompt()
     by_line = {str(block.line): block for block in blocks(page, "python", "sql")}
@@ -42,46 +42,46 @@ async def answer(page: Path) -> None:
 
 
 class Prompt:
-    """Where the blocks of a page are entered one after another."""
+    """Runs the blocks of a page one after another in one namespace."""
 
     def __init__(self) -> None:
-        self._told = Told()
-        self._names: dict[str, Any] = {"__name__": "page", "print": self._told.print_and_check}
+        self._expected = ExpectedOutput()
+        self._names: dict[str, Any] = {"__name__": "page", "print": self._expected.print_and_check}
 
     async def enter(self, block: Block) -> None:
-        self._told.read(block)
+        self._expected.read(block)
         if block.language == "sql":
             url = os.environ.get("FORGE_DATABASE_URL") or self._names["app"].database_url
             await _run_sql(block, url)
         else:
             await _run(block, self._names)
-        assert not self._told.left, f"never printed: {self._told.left}"
+        assert not self._expected.left, f"never printed: {self._expected.left}"
 
 
-class Told:
-    """What a page says that its statements print, by the line on which each begins."""
+class ExpectedOutput:
+    """The output that a page shows for its statements, by the first line of each statement."""
 
     def __init__(self) -> None:
         self.left: dict[int, str] = {}
         self._by_line: dict[int, str] = {}
 
     def read(self, block: Block) -> None:
-        """Take in what a block says, behind its statements or on a line of its own after one."""
-        said: dict[int | None, str] = {}
+        """Read the expected output of a block: after a statement, or in a comment below it."""
+        expected: dict[int | None, str] = {}
         for line, text in enumerate(block.code.splitlines(), block.line):
-            if found := SAYS.search(text):
-                said[line - text.lstrip().startswith("#")] = found[1]
-        for node in ast.walk(_parsed(block)) if said else ():
-            if isinstance(node, ast.Expr) and node.end_lineno in said:
-                self._by_line[node.lineno] = self.left[node.lineno] = said.pop(node.end_lineno)
-        assert not said, f"no statement ends on the lines {sorted(said)}"
+            if found := PRINTS.search(text):
+                expected[line - text.lstrip().startswith("#")] = found[1]
+        for node in ast.walk(_parsed(block)) if expected else ():
+            if isinstance(node, ast.Expr) and node.end_lineno in expected:
+                self._by_line[node.lineno] = self.left[node.lineno] = expected.pop(node.end_lineno)
+        assert not expected, f"no statement ends on the lines {sorted(expected)}"
 
     def print_and_check(self, *values: Any, **options: Any) -> None:
         builtins.print(*values, **options)
         line = sys._getframe(1).f_lineno
-        if (told := self._by_line.get(line)) is not None:
+        if (expected := self._by_line.get(line)) is not None:
             shown = " ".join(map(str, values))
-            assert shown == told, f"line {line} says {told!r} and prints {shown!r}"
+            assert shown == expected, f"line {line} shows {expected!r} but prints {shown!r}"
             self.left.pop(line, None)
 
 
@@ -94,7 +94,7 @@ async def _run(block: Block, namespace: dict[str, Any]) -> None:
 
 
 def _parsed(block: Block) -> ast.Module:
-    # Empty lines before it, so that a trace names the line of the page.
+    # Prepend empty lines, so that tracebacks have the line numbers of the page.
     return ast.parse("\n" * (block.line - 1) + block.code)
 
 
@@ -106,4 +106,4 @@ async def _run_sql(block: Block, url: str) -> None:
 
 if __name__ == "__main__":
     *options, path = sys.argv[1:]
-    asyncio.run((answer if "--ask" in options else main)(Path(path)))
+    asyncio.run((serve_prompt if "--prompt" in options else main)(Path(path)))

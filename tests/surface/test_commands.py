@@ -1,4 +1,4 @@
-"""What all commands have in common."""
+"""Requirements that every command meets."""
 
 import re
 from collections.abc import Iterator
@@ -8,21 +8,21 @@ import click
 from forge.cli.main import forge as command_line
 from tests.surface.test_reference import command_in, table
 
-# They run until they are told to stop, and write a log.
+# These run until they are stopped, and write a log.
 LASTING = {"dev", "server", "worker"}
 
 
-def test_every_command_that_ends_speaks_json() -> None:
+def test_every_command_that_ends_has_json_output() -> None:
     silent = {path for path, command in commands(command_line) if "--json" not in options(command)}
 
     assert silent == LASTING
 
 
-def test_every_command_shows_the_whole_trace_when_asked() -> None:
+def test_every_command_has_an_option_for_the_full_traceback() -> None:
     assert [path for path, it in commands(command_line) if "--traceback" not in options(it)] == []
 
 
-def test_every_command_says_what_it_does_and_each_option_too() -> None:
+def test_every_command_and_option_has_help() -> None:
     for path, command in commands(command_line):
         assert (command.help or "").strip(), path
         for parameter in command.params:
@@ -30,14 +30,16 @@ def test_every_command_says_what_it_does_and_each_option_too() -> None:
                 assert parameter.help, f"{path}: {parameter.name}"
 
 
-def test_the_page_names_no_option_that_a_command_lacks() -> None:
+def test_the_page_names_only_existing_options() -> None:
     known = {path: options(command) for path, command in commands(command_line)}
     rows = [(command_in(row[0]), row[1]) for row in table("cli.md", "command")]
 
-    told = {path: set(re.findall(r"`(--[\w-]+)`", said)) for path, said in rows}
+    documented = {path: set(re.findall(r"`(--[\w-]+)`", text)) for path, text in rows}
 
-    assert sum(map(len, told.values())) > 40
-    assert {path: named - known[path] for path, named in told.items() if named - known[path]} == {}
+    assert sum(map(len, documented.values())) > 40
+    assert {
+        path: named - known[path] for path, named in documented.items() if named - known[path]
+    } == {}
 
 
 def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:

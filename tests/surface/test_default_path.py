@@ -1,11 +1,11 @@
-"""What a newcomer types, in an empty folder and with no variable set: it works as printed."""
+"""The getting-started pages work as printed, in an empty folder without configuration."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.surface.following import Reader
+from tests.surface.page_reader import PageReader
 from tests.surface.pages import CHECKOUT, name_of
 
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "docs" / "tutorial" / "README.md"]
@@ -19,8 +19,8 @@ def _nothing_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_a_page_can_be_followed_with_nothing_configured(page: Path, tmp_path: Path) -> None:
-    with Reader(page, tmp_path) as reader:
+def test_a_page_works_without_configuration(page: Path, tmp_path: Path) -> None:
+    with PageReader(page, tmp_path) as reader:
         reader.follow()
 
     assert (tmp_path / ".forge").is_dir()

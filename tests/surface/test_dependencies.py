@@ -1,4 +1,4 @@
-"""Every dependency is pinned for development, and stands among the decisions with its reason."""
+"""Every dependency is pinned for development and has a reason in the decision records."""
 
 import re
 import tomllib
@@ -33,12 +33,12 @@ def dependencies() -> list[Dependency]:
     return [Dependency(found[1], found[2]) for found in written if found]
 
 
-def test_there_are_dependencies_of_each_kind() -> None:
+def test_dependencies_of_each_group_are_found() -> None:
     assert {"asyncpg", "fastapi", "pytest"} <= {one.name for one in dependencies()}
 
 
 @pytest.mark.parametrize("one", dependencies(), ids=lambda one: one.name)
-def test_a_dependency_is_pinned_to_a_version_that_is_allowed(one: Dependency) -> None:
+def test_a_dependency_is_pinned_to_an_allowed_version(one: Dependency) -> None:
     pinned = re.findall(rf"^{one.name}==([\d.]+)", LOCK, re.MULTILINE)
 
     assert pinned
@@ -46,20 +46,20 @@ def test_a_dependency_is_pinned_to_a_version_that_is_allowed(one: Dependency) ->
 
 
 @pytest.mark.parametrize("one", dependencies(), ids=lambda one: one.name)
-def test_a_dependency_stands_among_the_decisions(one: Dependency) -> None:
-    told = " ".join(page.read_text() for page in DECISIONS)
+def test_a_dependency_has_a_decision_record(one: Dependency) -> None:
+    decisions = " ".join(page.read_text() for page in DECISIONS)
 
-    assert re.search(rf"(?<![\w-]){one.name}(?![\w-])", told, re.IGNORECASE)
+    assert re.search(rf"(?<![\w-]){one.name}(?![\w-])", decisions, re.IGNORECASE)
 
 
-def test_the_tables_of_decisions_name_nothing_that_is_gone() -> None:
+def test_the_decision_records_name_no_removed_dependency() -> None:
     rows = [line for page in DECISIONS for line in page.read_text().splitlines()]
     cells = [row.split(" | ")[0].strip("| ") for row in rows if row.startswith("| ")]
     names = [name for cell in cells for name in re.split(r", | (?:and|with) ", cell)]
 
     taken = {name.split()[0].lower() for name in names}
     known = {one.name for one in dependencies()}
-    assert taken - known == {"taken", "cryptography"}  # the heading, and PyJWT's extra
+    assert taken - known == {"taken", "cryptography"}  # the table heading, and PyJWT's extra
 
 
 def _parts(version: str) -> list[int]:

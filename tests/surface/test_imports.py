@@ -1,4 +1,4 @@
-"""What `import forge` brings along: little, for every script, web process and child pays for it."""
+"""`import forge` loads few modules, because every script and child process pays for them."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ before = set(sys.modules)
 import forge
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
-# What is needed wherever jobs are defined or dispatched.
+# Required wherever jobs are defined or dispatched.
 NEEDED = {
     "annotated_types",
     "asyncpg",
@@ -20,25 +20,25 @@ NEEDED = {
     "typing_extensions",
     "typing_inspection",
 }
-# It comes to 440 with nothing but these; httpx, click, rich and jsonschema would make it 610.
-MOST_MODULES = 480
+# These alone load 440 modules; with httpx, click, rich and jsonschema it would be 610.
+MAX_MODULES = 480
 
 
-def test_only_the_libraries_that_everybody_needs_are_imported() -> None:
+def test_only_required_libraries_are_imported() -> None:
     packages = {name.split(".")[0] for name in imported()}
 
     foreign = packages - sys.stdlib_module_names - {"forge"}
     assert {name for name in foreign if is_a_library(name)} == NEEDED
 
 
-def test_commands_and_the_server_are_left_until_they_are_asked_for() -> None:
-    asleep = ("forge.cli", "forge.http", "forge.integrations", "forge.sync")
+def test_commands_and_the_server_are_imported_lazily() -> None:
+    asleep = ("forge.cli", "forge.http", "forge.integrations", "forge.sync.app")
 
     assert [name for name in imported() if name.startswith(asleep)] == []
 
 
-def test_not_many_modules_are_imported() -> None:
-    assert len(imported()) <= MOST_MODULES
+def test_few_modules_are_imported() -> None:
+    assert len(imported()) <= MAX_MODULES
 
 
 def imported() -> list[str]:
@@ -50,5 +50,5 @@ def imported() -> list[str]:
 
 
 def is_a_library(name: str) -> bool:
-    """Whether it is one, rather than what an extension module or the interpreter makes up."""
+    """Whether it is a library, rather than a module of the interpreter or an extension module."""
     return not name.startswith("_") and name != "cython_runtime"

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from forge import JobContext
-from tests.flow.engine.conftest import MakeApp, Work
+from tests.apps import MakeApp, Work
 from tests.http.conftest import (
     MakeServerApp,
     Serve,
@@ -24,9 +24,9 @@ __all__ = ["api_url", "make_app", "make_server_app", "serve", "work"]
 
 PAGE = CHECKOUT / "docs" / "howto" / "live-progress.md"
 NODE = shutil.which("node")
-# What Node.js has both in since 20.18.
+# Node.js has both since 20.18.
 BOTH = ("--experimental-websocket", "--experimental-eventsource", "--no-warnings")
-# What a page would have, written down instead of shown.
+# Stand-ins for the browser's page: output is printed instead of shown.
 AROUND = """
 const [jobId, watchToken] = process.argv.slice(1);
 const progressBar = {{ set value(percent) {{ console.log(percent); }} }}, label = {{}};
@@ -35,7 +35,7 @@ const progressBar = {{ set value(percent) {{ console.log(percent); }} }}, label 
 
 
 def has_both() -> bool:
-    """Whether this machine has a Node.js that knows sockets and event sources."""
+    """Whether this machine has a Node.js with WebSocket and EventSource."""
     if NODE is None:
         return False
     return subprocess.run([NODE, *BOTH, "-e", ""], capture_output=True, check=False).returncode == 0

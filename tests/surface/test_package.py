@@ -1,4 +1,4 @@
-"""The package as PyPI shows it: its license, its addresses and a README whose links work there."""
+"""The package on PyPI: license, project URLs, and a README whose links work there."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ def metadata(wheel: zipfile.ZipFile) -> Message:
     return Parser().parsestr(wheel.read(name).decode())
 
 
-def test_the_license_is_named_and_its_text_is_in_the_package(
+def test_the_package_names_and_contains_its_license(
     wheel: zipfile.ZipFile, metadata: Message
 ) -> None:
     (file,) = (name for name in wheel.namelist() if name.endswith("/licenses/LICENSE"))
@@ -39,7 +39,7 @@ def test_the_license_is_named_and_its_text_is_in_the_package(
     assert wheel.read(file).startswith(b"MIT License")
 
 
-def test_the_addresses_of_the_project_are_given(metadata: Message) -> None:
+def test_the_project_urls_are_set(metadata: Message) -> None:
     urls = dict(value.split(", ", 1) for value in metadata.get_all("Project-URL", []))
 
     assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} <= set(urls)
@@ -60,7 +60,7 @@ def test_the_classifiers_name_maturity_audience_and_every_supported_python(
     assert "Typing :: Typed" in classifiers
     assert any(each.startswith("Development Status :: ") for each in classifiers)
     assert any(each.startswith("Intended Audience :: ") for each in classifiers)
-    # PyPI refuses them beside a license expression.
+    # PyPI rejects license classifiers together with a license expression.
     assert not any(each.startswith("License :: ") for each in classifiers)
 
 
@@ -72,7 +72,7 @@ def test_the_links_of_the_readme_work_on_pypi(metadata: Message) -> None:
     assert [target for target in targets if not target.startswith("https://")] == []
 
 
-def test_nothing_names_a_private_registry() -> None:
+def test_the_package_names_no_private_registry() -> None:
     named = re.findall(r"https?://([^/\s\"]+)", Path(CHECKOUT / "pyproject.toml").read_text())
 
     assert set(named) == {"github.com"}

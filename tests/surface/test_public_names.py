@@ -1,4 +1,4 @@
-"""The names that users rely on: none appears or goes by accident, and their examples run."""
+"""The public names: none is added or removed by accident, and their examples run."""
 
 import doctest
 import importlib
@@ -79,27 +79,27 @@ def modules_with_examples() -> list[str]:
     return found
 
 
-def test_the_public_names_are_these() -> None:
+def test_the_public_names_are_the_expected_ones() -> None:
     assert set(forge.__all__) == NAMES
     assert forge.__all__ == sorted(forge.__all__)
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
-def test_every_public_name_is_there_and_says_in_a_sentence_what_it_is(name: str) -> None:
+def test_every_public_name_exists_and_has_a_docstring_of_one_sentence(name: str) -> None:
     doc = inspect.getdoc(getattr(forge, name)) or ""
 
     first = doc.splitlines()[0] if doc else ""
     assert first.endswith((".", ":")) or ". " in first
 
 
-def test_every_error_is_one_of_the_tree() -> None:
+def test_every_error_belongs_to_the_error_tree() -> None:
     errors = [getattr(forge, name) for name in NAMES if _is_error(getattr(forge, name))]
 
     assert len(errors) > 10
     assert all(issubclass(error, forge.ForgeError) for error in errors)
 
 
-def test_every_error_is_named_as_it_is_imported() -> None:
+def test_every_error_has_the_name_and_module_of_its_import() -> None:
     errors = {name: getattr(forge, name) for name in NAMES if _is_error(getattr(forge, name))}
 
     assert {f"{value.__module__}.{value.__qualname__}" for value in errors.values()} == {
@@ -117,8 +117,8 @@ def test_the_examples_in_the_documentation_run(name: str) -> None:
     assert failed == 0
 
 
-def test_there_are_examples_to_run() -> None:
-    assert {"forge.registry", "forge.core.retry"} <= set(modules_with_examples())
+def test_examples_are_found() -> None:
+    assert {"forge.definitions.job", "forge.core.retry"} <= set(modules_with_examples())
 
 
 def _is_error(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""The README and the docs: their code runs, their commands exist, their links lead somewhere."""
+"""The README and the docs: code runs, commands exist, and links resolve."""
 
 import re
 import shlex
@@ -10,11 +10,11 @@ import pytest
 
 from forge import Config
 from forge.cli.main import forge, run
+from tests.surface.page_code import run_page_code
 from tests.surface.pages import CHECKOUT, HOSTED, PAGES, Block, blocks, name_of
-from tests.surface.reading import do_what_it_says
 
-MOST_NOT_RUN = 4
-# `forge …` in running text, and lines that begin with it in blocks.
+MAX_NOT_RUN = 4
+# `forge …` in text, and lines that begin with it in code blocks.
 IN_TEXT = re.compile(r"`forge ([^`\n]+)`")
 IN_BLOCK = re.compile(r"^(?:\$ )?(?:\S+=\S+ )*(?:\.venv/bin/)?forge ([^#\n]+)", re.MULTILINE)
 
@@ -35,7 +35,7 @@ def commands() -> list[str]:
 
 @pytest.mark.parametrize("page", pages_with_code(), ids=name_of)
 def test_the_code_of_a_page_runs(page: Path, database_url: str, tmp_path: Path) -> None:
-    do_what_it_says(page, database_url, tmp_path)
+    run_page_code(page, database_url, tmp_path)
 
 
 def test_the_readme_and_the_tutorial_are_among_the_pages_that_run() -> None:
@@ -44,15 +44,15 @@ def test_the_readme_and_the_tutorial_are_among_the_pages_that_run() -> None:
     assert {"README.md", "docs/tutorial/README.md"} <= names
 
 
-def test_code_that_is_not_run_is_rare_and_says_why() -> None:
+def test_code_that_is_not_run_is_rare_and_has_a_reason() -> None:
     skipped = [b for page in PAGES for b in blocks(page, "python", "sql") if not b.runs]
 
-    assert len(skipped) <= MOST_NOT_RUN
+    assert len(skipped) <= MAX_NOT_RUN
     assert all(re.fullmatch(r"no-run: .{10,}", block.note) for block in skipped)
 
 
 @pytest.mark.parametrize("command", commands())
-def test_a_command_that_is_named_exists_with_its_options(command: str) -> None:
+def test_a_documented_command_exists_with_its_options(command: str) -> None:
     words = shlex.split(command.replace("…", ""))
     found: click.Command = forge
     path: list[str] = []
@@ -67,23 +67,23 @@ def test_a_command_that_is_named_exists_with_its_options(command: str) -> None:
     assert {word.split("=")[0] for word in words if word.startswith("--")} <= known
 
 
-def test_there_are_commands_to_check() -> None:
+def test_documented_commands_are_found() -> None:
     assert len(commands()) > 20
 
 
-def test_what_make_is_asked_for_it_makes() -> None:
+def test_make_targets_exist() -> None:
     rules = set(re.findall(r"^(\w+):", (CHECKOUT / "Makefile").read_text(), re.MULTILINE))
-    asked = re.findall(r"(?:^|`)make (\w+)", _all_text(), re.MULTILINE)
+    mentioned = re.findall(r"(?:^|`)make (\w+)", _all_text(), re.MULTILINE)
 
-    assert {"run", "test"} <= set(asked) <= rules
+    assert {"run", "test"} <= set(mentioned) <= rules
 
 
-def test_the_extras_that_are_to_be_installed_are_there() -> None:
+def test_documented_extras_exist() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
-    asked = re.findall(r"forge-jobs\[([\w,]+)\]", _all_text())
+    mentioned = re.findall(r"forge-jobs\[([\w,]+)\]", _all_text())
 
-    assert asked
-    assert {extra for extras in asked for extra in extras.split(",")} <= set(
+    assert mentioned
+    assert {extra for extras in mentioned for extra in extras.split(",")} <= set(
         project["optional-dependencies"]
     )
 
@@ -91,7 +91,7 @@ def test_the_extras_that_are_to_be_installed_are_there() -> None:
 @pytest.mark.parametrize(
     "block", [b for page in PAGES for b in blocks(page, "toml")], ids=lambda b: name_of(b.page)
 )
-def test_settings_that_are_shown_are_accepted(block: Block, tmp_path: Path) -> None:
+def test_documented_settings_are_accepted(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "forge.toml"
     file.write_text(block.code)
 
@@ -100,7 +100,7 @@ def test_settings_that_are_shown_are_accepted(block: Block, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_to_something_that_is_there(page: Path) -> None:
+def test_links_resolve(page: Path) -> None:
     for target in links(page):
         if "://" in target and not target.startswith(HOSTED):
             continue

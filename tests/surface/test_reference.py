@@ -1,4 +1,4 @@
-"""The tables of the reference say what the code says, no more and no less."""
+"""The tables of the reference match the code exactly."""
 
 import inspect
 import json
@@ -21,28 +21,27 @@ from forge import (
     MutationContext,
     MutationDefinition,
 )
-from forge.calls.decorator import MakesActions, MakesMutations
 from forge.cli.main import forge as command_line
-from forge.config_server import JwtConfig, TokenConfig
-from forge.config_transport import RouteConfig, SqsConfig
+from forge.config.server import JwtConfig, TokenConfig
+from forge.config.transport import RouteConfig, SqsConfig
 from forge.core.duration import format_duration
 from forge.core.errors import ForgeError
-from forge.core.rules import CATEGORIES
-from forge.core.wish import Options
-from forge.decorator import MakesJobs
-from forge.registry import JobDefinition
+from forge.core.new_job import DispatchOptions
+from forge.core.payload_rules import CATEGORIES
+from forge.definitions.call import MakesActions, MakesMutations
+from forge.definitions.job import JobDefinition, MakesJobs
+from forge.definitions.schedule import ScheduleAttributes
 from forge.schedules.app_schedules import Schedules
-from forge.schedules.definition import ScheduleAttributes
-from forge.schedules.verbs import Options as EnsureOptions
+from forge.schedules.verbs import ScheduleOptions as EnsureOptions
 from forge.store.statement import load
+from tests.core.schedules.test_cron import TABLE
 from tests.surface.pages import CHECKOUT
-from tests.unit.test_cron import TABLE
 
 REFERENCE = CHECKOUT / "docs" / "reference"
 SCHEMA = load("schema")
 
 
-def test_the_job_attributes_are_those_of_the_decorator() -> None:
+def test_the_documented_job_attributes_are_those_of_the_decorator() -> None:
     parameters = list(inspect.signature(JobDefinition.__init__).parameters.values())[2:]
 
     rows = table("job.md", "attribute")
@@ -66,7 +65,7 @@ def test_a_decorator_is_typed_with_the_attributes_of_its_definition(
 ) -> None:
     taken = list(inspect.signature(definition).parameters.values())[1:]
 
-    # A protocol has no implementation, by which they would be found: only their names.
+    # A protocol has no implementation with defaults, so only the names are compared.
     call: Any = SimpleNamespace(
         __module__=decorator.__module__, __qualname__=f"{decorator.__name__}.__call__"
     )
@@ -75,16 +74,18 @@ def test_a_decorator_is_typed_with_the_attributes_of_its_definition(
     assert list(inspect.signature(with_attributes).parameters.values())[1:] == taken
 
 
-def test_the_context_has_what_the_page_says() -> None:
-    # what the worker itself uses
+def test_the_documented_context_members_exist() -> None:
+    # used by the worker itself
     of_notes = {"note", "add_note", "take_note", "put_back", "has_noted", "is_noted_as_it_goes"}
-    hidden = {*of_notes, "noting", "lived_at", "run", "stale"}
+    hidden = {*of_notes, "is_committing", "job", "noting", "lived_at", "run", "stale"}
     public = {name for name in dir(JobContext) if not name.startswith("_")} - hidden
 
-    assert set(rows_by_name(table("context.md", "name"))) == public
+    rows = table("context.md", "name") + table("context.md", "attribute")
+
+    assert set(rows_by_name(rows)) == public
 
 
-def test_the_attributes_of_mutations_and_actions_are_those_of_their_decorators() -> None:
+def test_the_documented_attributes_of_mutations_and_actions_exist() -> None:
     parameters = list(inspect.signature(MutationDefinition.__init__).parameters.values())[2:]
     shared = list(inspect.signature(ActionDefinition.__init__).parameters)[2:]
 
@@ -97,7 +98,7 @@ def test_the_attributes_of_mutations_and_actions_are_those_of_their_decorators()
     assert shared + mutations_only == [parameter.name for parameter in parameters]
 
 
-def test_the_contexts_of_mutations_and_actions_have_what_the_page_says() -> None:
+def test_the_documented_context_members_of_mutations_and_actions_exist() -> None:
     public = {
         context: {name for name in dir(context) if not name.startswith("_")} - {"dispatched"}
         for context in (MutationContext, ActionContext)
@@ -111,11 +112,13 @@ def test_the_contexts_of_mutations_and_actions_have_what_the_page_says() -> None
     ]
 
 
-def test_the_options_of_dispatch_are_these() -> None:
-    assert list(rows_by_name(table("dispatch.md", "option"))) == list(Options.__annotations__)
+def test_the_options_of_dispatch_are_documented() -> None:
+    assert list(rows_by_name(table("dispatch.md", "option"))) == list(
+        DispatchOptions.__annotations__
+    )
 
 
-def test_every_setting_stands_there_with_its_default() -> None:
+def test_every_setting_is_documented_with_its_default() -> None:
     expected: dict[str, str] = {}
     for name, value in Config().to_redacted().items():
         if isinstance(value, dict):
@@ -137,7 +140,7 @@ def test_every_setting_stands_there_with_its_default() -> None:
         ("`[[transport.sqs.routes]]`", RouteConfig),
     ],
 )
-def test_every_setting_of_a_table_stands_there(heading: str, section: type[BaseModel]) -> None:
+def test_every_setting_of_a_table_is_documented(heading: str, section: type[BaseModel]) -> None:
     expected = {
         name: "needed" if field.is_required() else f"`{written(field.default)}`"
         for name, field in section.model_fields.items()
@@ -146,32 +149,32 @@ def test_every_setting_of_a_table_stands_there(heading: str, section: type[BaseM
     assert {named(row[0]): row[1] for row in table("configuration.md", heading)} == expected
 
 
-def test_every_command_stands_there() -> None:
-    told = {command_in(row[0]) for row in table("cli.md", "command")}
+def test_every_command_is_documented() -> None:
+    documented = {command_in(row[0]) for row in table("cli.md", "command")}
 
-    assert told == set(commands(command_line))
+    assert documented == set(commands(command_line))
 
 
 @pytest.mark.parametrize("kind", ["table", "function"])
-def test_every_table_and_function_stands_there(kind: str) -> None:
+def test_every_table_and_function_is_documented(kind: str) -> None:
     made = set(re.findall(rf"^CREATE {kind.upper()} public\.(forge_\w+)", SCHEMA, re.MULTILINE))
 
-    told = {name for row in table("tables.md", kind) for name in names(row[0])}
+    documented = {name for row in table("tables.md", kind) for name in names(row[0])}
 
-    assert told == made - {"forge_jobs"}
+    assert documented == made - {"forge_jobs"}
 
 
-def test_every_column_of_a_job_stands_there() -> None:
+def test_every_column_of_a_job_is_documented() -> None:
     body = re.search(r"CREATE TABLE public\.forge_jobs \((.*?)\n\)", SCHEMA, re.DOTALL)
     assert body is not None
     columns = set(re.findall(r"^    (\w+) ", body[1], re.MULTILINE)) - {"CONSTRAINT"}
 
-    told = {name for row in table("tables.md", "column") for name in names(row[0])}
+    documented = {name for row in table("tables.md", "column") for name in names(row[0])}
 
-    assert told == columns
+    assert documented == columns
 
 
-def test_the_attributes_of_schedules_are_those_of_the_decorators() -> None:
+def test_the_documented_attributes_of_schedules_are_those_of_the_decorators() -> None:
     by_type = inspect.signature(forge.schedule).parameters
     by_clock = inspect.signature(forge.cron).parameters
     makers = (JobDefinition, forge.ScheduleDefinition)
@@ -186,7 +189,7 @@ def test_the_attributes_of_schedules_are_those_of_the_decorators() -> None:
     } | {"type": "`None`"}
 
 
-def test_the_verbs_and_options_of_schedules_are_these() -> None:
+def test_the_methods_and_options_of_schedules_are_documented() -> None:
     verbs = {name for name in vars(Schedules) if not name.startswith("_")}
 
     assert set(rows_by_name(table("schedules.md", "verb"))) == verbs - {
@@ -194,19 +197,20 @@ def test_the_verbs_and_options_of_schedules_are_these() -> None:
         "read",
         "plant",
         "plant_at_start",
+        "waking",
     }
     assert list(rows_by_name(table("schedules.md", "option"))) == list(
         EnsureOptions.__annotations__
     )
 
 
-def test_every_column_of_a_schedule_stands_there() -> None:
-    told = {name for row in table("schedules.md", "column") for name in names(row[0])}
+def test_every_column_of_a_schedule_is_documented() -> None:
+    documented = {name for row in table("schedules.md", "column") for name in names(row[0])}
 
-    assert told == {field.name for field in fields(forge.ScheduleRecord)} - {"undecodable"}
+    assert documented == {field.name for field in fields(forge.ScheduleRecord)} - {"undecodable"}
 
 
-def test_the_routes_of_schedules_stand_on_their_page() -> None:
+def test_the_routes_of_schedules_are_documented() -> None:
     known = json.loads((REFERENCE / "openapi.json").read_text())["paths"]
     served = {
         f"{method.upper()} {path}"
@@ -218,26 +222,28 @@ def test_the_routes_of_schedules_stand_on_their_page() -> None:
     assert {row[0].strip("`") for row in table("schedules.md", "route")} == served
 
 
-def test_the_clock_changes_are_those_that_are_tested() -> None:
-    told = [
+def test_the_documented_clock_changes_are_tested() -> None:
+    documented = [
         (row[0], row[1].strip("`"), row[3].split(", ")) for row in table("schedules.md", "zone")
     ]
 
-    assert told == [(zone, expression, times) for zone, expression, _, times in TABLE]
+    assert documented == [(zone, expression, times) for zone, expression, _, times in TABLE]
 
 
-def test_every_error_stands_there() -> None:
+def test_every_error_is_documented() -> None:
     public = [getattr(forge, name) for name in forge.__all__]
     errors = {e.__name__ for e in public if inspect.isclass(e) and issubclass(e, ForgeError)}
 
-    told = {named(row[0]) for row in table("errors.md", "error")}
-    told |= {name for row in table("errors.md", "raise") for name in re.findall(r"`(\w+)", row[0])}
+    documented = {named(row[0]) for row in table("errors.md", "error")}
+    documented |= {
+        name for row in table("errors.md", "raise") for name in re.findall(r"`(\w+)", row[0])
+    }
 
-    assert told == errors
+    assert documented == errors
 
 
 def table(page: str, first: str) -> list[list[str]]:
-    """Return the rows of the table on a page whose first column has this heading."""
+    """Return the rows of the table whose first column has this heading."""
     lines = iter((REFERENCE / page).read_text().splitlines())
     next(line for line in lines if line.startswith(f"| {first} |"))
     next(lines)

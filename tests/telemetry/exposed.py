@@ -1,4 +1,4 @@
-"""What an exposition says."""
+"""Reads the metrics of an exposition."""
 
 import httpx
 from prometheus_client import CollectorRegistry, generate_latest

@@ -1,11 +1,11 @@
-"""How many dead letters wait is shown by type, from the first that is registered."""
+"""Dead letters under review are reported by type, from the first registered type on."""
 
 from forge import Forge, JobContext, NonRetryable
-from forge.store.database import Database
-from forge.telemetry.metrics import Metrics
-from forge.telemetry.queue import QueueWatch
+from forge.store.connection.database import Database
+from forge.telemetry.metrics.queue_figures import QueueWatch
+from forge.telemetry.metrics.registries import Metrics
+from tests.apps import Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import Work
 from tests.telemetry.exposed import shown
 
 

@@ -1,4 +1,4 @@
-"""Where a waiting job stands, and when it may start."""
+"""The position of a waiting job, and when it may start."""
 
 import asyncio
 from typing import Any
@@ -10,14 +10,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from forge import Forge, JobContext
-from forge.core.eta import FEWEST, LATELY, STEPS, estimate
-from forge.http import eta
+from forge.core.eta import MIN_STARTS, RECENT_SECONDS, STEPS, estimate
+from forge.http.jobs import eta
+from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp, Work
 from tests.http.conftest import MakeServerApp, MakeToken
 
 
-def test_a_line_that_moves_steadily_is_told_within_its_bounds() -> None:
+def test_a_steady_lane_starts_jobs_within_the_bounds() -> None:
     one_a_second = [float(n) for n in range(1, 101)]
 
     found = estimate(60, 0.0, one_a_second)
@@ -44,16 +44,16 @@ def test_a_line_that_stands_still_gets_slower_with_time() -> None:
     assert a_minute_later.low > just_now.low  # type: ignore[union-attr]
 
 
-def test_what_was_not_measured_is_not_told() -> None:
+def test_without_recent_starts_there_is_no_estimate() -> None:
     assert estimate(5, 0.0, []) is None
-    assert estimate(5, 0.0, [LATELY + 1] * 100) is None
-    assert estimate(5, 0.0, [1.0] * (FEWEST - 1)) is None
+    assert estimate(5, 0.0, [RECENT_SECONDS + 1] * 100) is None
+    assert estimate(5, 0.0, [1.0] * (MIN_STARTS - 1)) is None
 
 
 @given(
     ahead=st.integers(0, 10_000),
     due_in=st.floats(-1e6, 1e6),
-    starts=st.lists(st.floats(0, 2 * LATELY), max_size=200),
+    starts=st.lists(st.floats(0, 2 * RECENT_SECONDS), max_size=200),
     is_capped=st.booleans(),
 )
 def test_bounds_are_in_order_and_never_before_the_job_is_due(
@@ -67,7 +67,7 @@ def test_bounds_are_in_order_and_never_before_the_job_is_due(
     assert (found.high is None) == is_capped
 
 
-async def test_a_waiting_job_is_told_its_place_and_its_time(
+async def test_a_waiting_job_has_a_position_and_an_estimate(
     make_app: MakeApp, make_server_app: MakeServerApp, token: MakeToken, work: Work
 ) -> None:
     app = make_app(max_concurrent=2, batch_size=1)
@@ -82,22 +82,22 @@ async def test_a_waiting_job_is_told_its_place_and_its_time(
     mine = await app.dispatch(step, 30, tenant_id=7)
     async with httpx.AsyncClient(transport=transport, base_url="http://forge.test") as client:
 
-        async def told(job_id: UUID, tenant: int | None = None) -> dict[str, Any]:
+        async def eta_of(job_id: UUID, tenant: int | None = None) -> dict[str, Any]:
             headers = token("user", tenant=tenant)
             answer = await client.get(f"/_api/jobs/{job_id}/eta", headers=headers)
             return answer.json()  # type: ignore[no-any-return]
 
-        before = await told(handles[-1].id)
+        before = await eta_of(handles[-1].id)
         await work(app)
         for _ in range(10):
             pace.release()
         await until(lambda: _is_done(app, handles[9].id), 30, "ten are done")
-        after = await told(handles[-1].id)
-        to_a_tenant = await told(mine.id, tenant=7)
+        after = await eta_of(handles[-1].id)
+        to_a_tenant = await eta_of(mine.id, tenant=7)
         for _ in range(21):
             pace.release()
         await handles[-1].result(30)
-        over = await told(handles[-1].id)
+        over = await eta_of(handles[-1].id)
 
     assert before["position"] == {"count": 30, "precision": "exact"}
     assert before["eta_seconds"] is None
@@ -110,7 +110,7 @@ async def test_a_waiting_job_is_told_its_place_and_its_time(
 async def test_past_the_cap_there_is_no_upper_bound(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(eta, "MOST_AHEAD", 5)
+    monkeypatch.setattr(eta, "MAX_POSITION", 5)
 
     @app.job
     async def step(ctx: JobContext, input: int) -> None: ...

@@ -1,4 +1,4 @@
-"""Metrics on a port of their own."""
+"""Metrics are served on a separate port."""
 
 import errno
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import Metric
 
-from forge.telemetry.exposition import MetricsServer
+from forge.telemetry.metrics.exposition import MetricsServer
 
 
 def test_metrics_are_served_on_an_address_of_ipv6() -> None:
@@ -29,7 +29,7 @@ def test_metrics_are_served_on_an_address_of_ipv6() -> None:
     assert "seen_total 1.0" in answer.text
 
 
-def test_a_metric_that_fails_is_told_to_the_scraper_and_to_the_log(
+def test_a_failing_metric_is_reported_to_the_scraper_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Broken:

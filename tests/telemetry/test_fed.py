@@ -1,4 +1,4 @@
-"""Metrics that seldom move are fed by the thing they name, too."""
+"""Metrics that rarely change are updated by their sources."""
 
 import asyncio
 from typing import Any
@@ -8,18 +8,18 @@ import httpx
 import pytest
 
 from forge import ActionContext, Forge, JobContext
-from forge.cli.metrics_output import measured
-from forge.core.clock import DatabaseClock
+from forge.cli.processes.metrics_output import measured
 from forge.core.errors import SchemaMissing
-from forge.core.event import AttemptRefused, Events, JobsRescued
+from forge.core.events import AttemptRefused, Events, JobsRescued
+from forge.core.workers.clock import DatabaseClock
 from forge.store import workers
-from forge.store.database import Database
-from forge.telemetry.attempts import measure_attempts
-from forge.telemetry.metrics import Metrics
-from forge.telemetry.queries import NO_TABLE, of_worker, table_of
-from forge.telemetry.queue import QueueWatch
+from forge.store.connection.database import Database
+from forge.telemetry.metrics.attempts import measure_attempts
+from forge.telemetry.metrics.queries import NO_TABLE, of_worker, table_of
+from forge.telemetry.metrics.queue_figures import QueueWatch
+from forge.telemetry.metrics.registries import Metrics
+from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp, Work
 from tests.http.conftest import MakeToken
 from tests.surface.pages import CHECKOUT
 from tests.telemetry.exposed import Samples, scraped, shown
@@ -99,7 +99,7 @@ def test_what_workers_lose_is_counted() -> None:
     assert samples[("forge_jobs_rescued_total",)] == 2
 
 
-async def test_the_job_that_is_due_longest_tells_how_long(
+async def test_oldest_due_is_the_age_of_the_oldest_due_job(
     app: Forge, psql: Any, database: Database
 ) -> None:
     @app.job

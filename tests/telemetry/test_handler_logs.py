@@ -1,4 +1,4 @@
-"""What handlers log: every record says which attempt it belongs to, at the level that was asked."""
+"""Log records of handlers name their attempt, at the configured level."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
+from tests.cli.command import Project
 from tests.faults.kit.process import Child, wait_until
-from tests.flow.command import Project
 
 APP = """
 import asyncio

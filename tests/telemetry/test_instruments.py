@@ -1,16 +1,16 @@
-"""What metrics are counted with: labels, buckets, the database's clock, the names of crews."""
+"""Instruments: labels, buckets, the database's clock, the names of worker groups."""
 
 import pytest
 
-from forge.core.clock import DatabaseClock
-from forge.core.crew import crew_name
-from forge.telemetry.instruments import OTHER, Counter, Histogram
-from forge.telemetry.metrics import Metrics
+from forge.core.workers.clock import DatabaseClock
+from forge.core.workers.lanes import worker_group_name
+from forge.telemetry.metrics.instruments import OTHER, Counter, Histogram
+from forge.telemetry.metrics.registries import Metrics
 from tests.telemetry.exposed import shown
 
 
 def test_labels_from_outside_cannot_fill_the_memory() -> None:
-    counter = Counter("calls_total", "Calls.", ("service",), most=10)
+    counter = Counter("calls_total", "Calls.", ("service",), max_series=10)
 
     for n in range(1000):
         counter.labelled(f"host{n}").add()
@@ -64,9 +64,9 @@ def test_a_reading_of_the_databases_clock_gets_old() -> None:
     assert clock.ahead == pytest.approx(1899.5)
 
 
-def test_crews_are_named_by_what_they_do() -> None:
-    assert crew_name(["b", "a", "a"], None) == "a,b"
-    assert crew_name([], ["mail", "fax"]) == "any@fax,mail"
-    assert len(crew_name([f"capability{n}" for n in range(100)], None)) == 255
+def test_worker_groups_are_named_by_capabilities_and_queues() -> None:
+    assert worker_group_name(["b", "a", "a"], None) == "a,b"
+    assert worker_group_name([], ["mail", "fax"]) == "any@fax,mail"
+    assert len(worker_group_name([f"capability{n}" for n in range(100)], None)) == 255
     long = [f"capability{n}" for n in range(100)]
-    assert crew_name(long, None) != crew_name([*long, "one more"], None)
+    assert worker_group_name(long, None) != worker_group_name([*long, "one more"], None)

@@ -1,4 +1,4 @@
-"""Lines of success take a way of their own, and look as if they had not."""
+"""Batched lines of successful attempts look like ordinary log lines."""
 
 import io
 import json
@@ -9,14 +9,14 @@ from uuid import UUID
 
 import pytest
 
-from forge.cli.log_output import set_up_logging
-from forge.core.event import Events
+from forge.cli.processes.worker import set_up_logging
+from forge.core.events import Events
 from forge.core.job import Job
 from forge.core.outcome import Completion, Returned
-from forge.telemetry.lines import MOST, LineHandler, line_handler
-from forge.telemetry.logs import log_events, logger
+from forge.telemetry.logs.lines import MAX_BATCH, LineHandler, line_handler
+from forge.telemetry.logs.listener import log_events, logger
 from tests.faults.kit.process import until
-from tests.unit.test_logs import JOB
+from tests.telemetry.test_logs import JOB
 
 JOBS = {
     "plain": JOB._replace(tenant_id=None, correlation_id=None),
@@ -76,13 +76,13 @@ async def test_many_lines_are_not_kept_waiting() -> None:
     stream = set_up("text")
     events = listening()
 
-    for _ in range(MOST):
+    for _ in range(MAX_BATCH):
         completed(events, JOB)
 
-    assert stream.getvalue().count("\n") == MOST
+    assert stream.getvalue().count("\n") == MAX_BATCH
 
 
-async def test_nobody_who_listens_to_the_logger_misses_a_record() -> None:
+async def test_every_log_handler_gets_every_record() -> None:
     set_up("text")
     heard: list[logging.LogRecord] = []
     listener = logging.Handler()

@@ -1,4 +1,4 @@
-"""An attempt whose worker was killed has its record, too: whoever takes its job back writes it."""
+"""The log record of an attempt whose worker was killed: the rescuing worker writes it."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
+from tests.cli.command import Project, project_fixture
 from tests.faults.kit.process import wait_until
-from tests.flow.command import Project, project_fixture
-from tests.unit.test_logs import FIELDS
+from tests.telemetry.test_logs import FIELDS
 
 __all__ = ["project_fixture"]
 
@@ -86,7 +86,7 @@ def test_the_record_of_an_attempt_that_lost_its_job_has_the_state_of_that_job(
         (stopped,) = records(worker.output(), job_id)
 
     assert (stopped["outcome"], stopped["state"]) == ("stopped", "failed_retryable")
-    assert "another worker has its job" in stopped["error"]
+    assert "another worker owns its job" in stopped["error"]
 
 
 def records(output: str, job_id: str) -> list[dict[str, Any]]:

@@ -1,11 +1,11 @@
-"""Every metric has the name, type, labels and buckets that were promised."""
+"""Every metric has its documented name, type, labels and buckets."""
 
 from typing import Any
 
 import pytest
 
-from forge.telemetry.instruments import Histogram
-from forge.telemetry.metrics import Metrics
+from forge.telemetry.metrics.instruments import Histogram
+from forge.telemetry.metrics.registries import Metrics
 from tests.surface.test_reference import names, table
 
 Shape = tuple[str, tuple[str, ...], tuple[float, ...] | None]
@@ -64,13 +64,13 @@ def test_the_metrics_that_were_promised_are_there_as_they_were(
 
 
 @pytest.mark.parametrize(("registry", "heading"), [("api", "metric"), ("worker", "worker metric")])
-def test_the_page_says_what_the_code_says(registry: str, heading: str) -> None:
-    told = {
+def test_the_reference_page_matches_the_code(registry: str, heading: str) -> None:
+    documented = {
         names(row[0])[0]: (row[1], tuple(names(row[2])), numbers(row[3]))
         for row in table("metrics.md", heading)
     }
 
-    assert told == {
+    assert documented == {
         instrument.name: shape(instrument)
         for instrument in getattr(Metrics(), registry).instruments()
     }

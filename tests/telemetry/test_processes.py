@@ -1,4 +1,4 @@
-"""Metrics of real workers: on a port of their own, and of several processes together."""
+"""Metrics of real workers: on their own ports, and of several processes together."""
 
 import json
 import os
@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.cli.command import Project, project_fixture
 from tests.faults.kit.process import Child, wait_until
-from tests.flow.command import Project, project_fixture
 from tests.telemetry.exposed import Samples, read
 
 __all__ = ["project_fixture"]
@@ -37,7 +37,7 @@ def _measured(project: Project) -> None:
     project.env |= ON_ANY_PORT
 
 
-def test_a_worker_shows_its_metrics_on_a_port_of_its_own(project: Project) -> None:
+def test_a_worker_serves_its_metrics_on_its_own_port(project: Project) -> None:
     with project.worker() as worker:
         dispatch(project, 1)
 
@@ -47,7 +47,7 @@ def test_a_worker_shows_its_metrics_on_a_port_of_its_own(project: Project) -> No
     assert samples["db_query_duration_seconds_count", "jobs/survey"] > 0
 
 
-def test_a_second_worker_takes_the_next_port_and_says_which(project: Project) -> None:
+def test_a_second_worker_uses_the_next_port_and_logs_it(project: Project) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         project.env["FORGE_WORKER_METRICS_PORT"] = str(port)
@@ -55,7 +55,7 @@ def test_a_second_worker_takes_the_next_port_and_says_which(project: Project) ->
         with project.worker() as worker:
             found = address(worker)
 
-            assert f"port {port} is taken" in worker.output()
+            assert f"port {port} is in use" in worker.output()
             assert f":{port}/" not in found
             read(scrape(found))
 

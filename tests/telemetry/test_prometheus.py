@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from forge.telemetry.metrics import Metrics
+from forge.telemetry.metrics.registries import Metrics
+from tests.cli.command import Project
 from tests.faults.kit.process import Child, spawn, wait_until
-from tests.flow.command import Project
 from tests.http.test_server_command import address as server_address
 from tests.http.test_server_command import let_in
 from tests.surface.pages import CHECKOUT
@@ -44,7 +44,7 @@ def test_the_alerts_fire_when_they_should_and_not_otherwise() -> None:
     promtool("test", "rules", str(RULES.with_name("forge.rules.test.yml")))
 
 
-def test_rules_and_dashboard_ask_for_metrics_that_there_are() -> None:
+def test_rules_and_dashboard_use_existing_metrics() -> None:
     texts = (RULES.read_text(), *expressions(), *variables())
     asked = {name for text in texts for name in names_in(text)}
     known = known_names()
@@ -82,7 +82,7 @@ def test_panels_do_not_lie_on_each_other() -> None:
 
 @pytest.fixture
 def project(database_url: str, tmp_path: Path) -> Project:
-    (tmp_path / "shop.py").write_text((CHECKOUT / "tests/flow/apps/shop.py").read_text())
+    (tmp_path / "shop.py").write_text((CHECKOUT / "tests/cli/apps/shop.py").read_text())
     made = Project(database_url, tmp_path)
     made.env["FORGE_WORKER_METRICS_PORT"] = "0"
     return made

@@ -1,4 +1,4 @@
-"""What a process tells the one that started it of its metrics."""
+"""Child processes report their metrics to their parent."""
 
 import select
 import socket
@@ -9,12 +9,12 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Enum, Histogram, Info
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from forge.telemetry import merging
-from forge.telemetry.merging import Gathered, Reporter, merge, plain
+from forge.telemetry.metrics import merging
+from forge.telemetry.metrics.merging import MergedMetrics, Reporter, merge, plain
 
 
 class Sometimes:
-    """A metric that fails when it is told to."""
+    """A metric that fails on demand."""
 
     is_broken = False
 
@@ -28,15 +28,15 @@ def test_a_metric_that_fails_leaves_the_figures_before_it_and_the_process_in_pea
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     ours, theirs = socket.socketpair()
-    metrics, gathered = Sometimes(), Gathered()
-    gathered.welcome(ours)
+    metrics, gathered = Sometimes(), MergedMetrics()
+    gathered.add_child(ours)
     reporter = Reporter(theirs, metrics)
     before = figures(gathered)
 
     metrics.is_broken = True
     after = figures(gathered)
-    reporter.farewell()
-    gathered.depart(ours)
+    reporter.report_last()
+    gathered.remove_child(ours)
     theirs.close()
 
     assert before == after == figures(gathered) == {"seen_total": 7}
@@ -62,20 +62,20 @@ def test_a_child_that_answered_late_is_not_a_scrape_behind_afterwards(
     monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     ours, theirs = socket.socketpair()
-    metrics, gathered = Held(), Gathered()
-    gathered.welcome(ours)
+    metrics, gathered = Held(), MergedMetrics()
+    gathered.add_child(ours)
     Reporter(theirs, metrics)
 
     metrics.may_answer.clear()
     with monkeypatch.context() as patch:
-        patch.setattr(merging, "PATIENCE", 0.05)
+        patch.setattr(merging, "ANSWER_TIMEOUT", 0.05)
         late = [figures(gathered) for _ in range(times)]
     metrics.may_answer.set()
     assert select.select([ours], [], [], 30)[0], "the late answer has arrived"
     after = []
     for metrics.value in range(1, 4):
         after.append(figures(gathered))
-    gathered.depart(ours)
+    gathered.remove_child(ours)
     theirs.close()
 
     assert late == [{}] * times
@@ -120,5 +120,5 @@ def _created(registry: CollectorRegistry) -> float:
     )
 
 
-def figures(gathered: Gathered) -> dict[str, float]:
+def figures(gathered: MergedMetrics) -> dict[str, float]:
     return {sample.name: sample.value for one in gathered.collect() for sample in one.samples}

@@ -1,14 +1,14 @@
-"""Runs of schedules are measured and logged as attempts of jobs are."""
+"""Schedule runs are measured and logged like attempts of jobs."""
 
 import logging
 
 import pytest
 
 from forge import ScheduleContext
-from forge.cli.metrics_output import measured
-from forge.telemetry.logs import log_events
+from forge.cli.processes.metrics_output import measured
+from forge.telemetry.logs.listener import log_events
+from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp, Work
 from tests.telemetry.exposed import shown
 
 
@@ -37,8 +37,8 @@ async def test_runs_are_measured_and_logged_by_their_type(
     assert samples["job_processing_duration_seconds_count", "tick", "completed"] >= 1
     assert samples["job_queue_latency_milliseconds_count", "tick"] >= 2
     first, second, *_ = [line for line in caplog.records if hasattr(line, "job_type")]
-    told = [(line.job_type, str(line.job_id), line.tenant_id) for line in (first, second)]
-    assert told == 2 * [("tick", str(made.id), 7)]
+    logged = [(line.job_type, str(line.job_id), line.tenant_id) for line in (first, second)]
+    assert logged == 2 * [("tick", str(made.id), 7)]
     assert [(line.outcome, line.state) for line in (first, second)] == [
         ("retry", "failed_retryable"),
         ("completed", "completed"),

@@ -1,4 +1,4 @@
-"""What is secret does not get into the logs, whichever way it came."""
+"""Secrets do not appear in the logs, whatever their source."""
 
 import json
 from pathlib import Path
@@ -9,11 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from forge.core.known_secrets import REDACTED
-from forge.core.plain_text import is_plain
-from forge.core.redact import redact, redact_text, secrets_in
+from forge.core.sensitive.redact import REDACTED, redact, redact_text, secrets_in
+from forge.core.sensitive.shapes import is_plain
+from tests.cli.command import Project
 from tests.faults.kit.process import wait_until
-from tests.flow.command import Project
 
 APP = """
 import forge
@@ -79,7 +78,7 @@ def buried(output: str) -> int:
         ("KeyError: 'secret'", "KeyError: 'secret'"),
     ],
 )
-def test_what_is_secret_in_a_text_is_taken_out_and_the_rest_stays(said: str, shown: str) -> None:
+def test_secrets_in_a_text_are_redacted_and_the_rest_stays(said: str, shown: str) -> None:
     assert redact_text(said) == shown
 
 
@@ -159,7 +158,7 @@ def test_a_text_that_is_found_plain_at_a_glance_is_plain(text: str) -> None:
     assume(is_plain(text))
     with pytest.MonkeyPatch.context() as patched:
         # Without the glance every text is looked at closely: both must say the same.
-        patched.setattr("forge.core.redact.is_plain", lambda text: False)
+        patched.setattr("forge.core.sensitive.redact.is_plain", lambda text: False)
 
         assert redact_text(text) == text
 
@@ -178,7 +177,7 @@ SECRETS = st.text("abcdefghij0123456789", min_size=8, max_size=40).filter(lambda
 
 
 @given(VALUES, SECRETS)
-def test_a_secret_of_the_input_is_nowhere_in_what_is_said_about_it(value: Any, secret: str) -> None:
+def test_a_secret_of_the_input_is_in_no_log_or_error(value: Any, secret: str) -> None:
     payload = {"password": secret, "value": value}
 
     known = secrets_in(payload)

@@ -1,4 +1,4 @@
-"""Sentry by its own hooks, as the page on it says: what reaches it, and what does not."""
+"""Sentry through its own hooks, as documented: what is reported, and what is not."""
 
 import gzip
 import json
@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.command import Project
 from tests.faults.kit.process import wait_until
-from tests.flow.command import Project
 from tests.surface.pages import CHECKOUT, blocks
 
 pytestmark = pytest.mark.skipif(

@@ -1,4 +1,4 @@
-"""The server's metrics: requests, statements, the queue, and whether anybody consumes."""
+"""The server's metrics: requests, statements, the queue, and the readiness of workers."""
 
 import asyncio
 from typing import Any
@@ -7,13 +7,14 @@ import httpx
 import pytest
 
 from forge import Forge, JobContext
-from forge.http import canaries, create_app
-from forge.store.database import Database
+from forge.http import create_app
+from forge.http.operations import canaries
+from forge.store.connection.database import Database
+from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
-from tests.flow.engine.claiming import stop_claiming
-from tests.flow.engine.conftest import MakeApp, Work
 from tests.http.conftest import AUTH, MakeServerApp, MakeToken
 from tests.telemetry.exposed import scraped
+from tests.worker.claiming import stop_claiming
 
 
 async def test_requests_are_counted_by_the_template_of_their_route(
@@ -98,7 +99,7 @@ async def test_metrics_are_shown_while_the_database_is_away(
     assert samples["http_requests_total", "GET", "/livez", "200"] == 1
 
 
-async def test_a_crew_that_consumes_is_ready_and_its_canaries_leave_nothing_behind(
+async def test_a_consuming_worker_group_is_ready_and_its_canaries_are_removed(
     app: Forge,
     http: httpx.AsyncClient,
     token: MakeToken,
@@ -107,7 +108,7 @@ async def test_a_crew_that_consumes_is_ready_and_its_canaries_leave_nothing_behi
     psql: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(canaries, "FRESH", 0.0)
+    monkeypatch.setattr(canaries, "REUSE_FOR", 0.0)
     await work(app)
 
     for _ in range(3):
@@ -130,13 +131,13 @@ async def test_times_of_a_canary_do_not_depend_on_when_the_server_looks(
     psql: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(canaries, "FRESH", 0.0)
-    monkeypatch.setattr(canaries, "PATIENCE", 0.0)
+    monkeypatch.setattr(canaries, "REUSE_FOR", 0.0)
+    monkeypatch.setattr(canaries, "CANARY_TIMEOUT", 0.0)
     await work(app)
     assert (await http.get("/readyz?deep=1")).status_code == 503
 
     await until_canary_ended_two_seconds_ago(psql)
-    monkeypatch.setattr(canaries, "PATIENCE", 20.0)
+    monkeypatch.setattr(canaries, "CANARY_TIMEOUT", 20.0)
     answer = await http.get("/readyz?deep=1", headers=token("staff"))
 
     took = await psql.fetchval(
@@ -149,17 +150,17 @@ async def test_times_of_a_canary_do_not_depend_on_when_the_server_looks(
     assert samples["forge_canary_age_seconds", "any"] >= 2
 
 
-async def test_a_canary_of_an_earlier_check_does_not_prove_that_the_crew_still_consumes(
+async def test_a_canary_of_an_earlier_check_does_not_count(
     app: Forge, http: httpx.AsyncClient, work: Work, psql: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(canaries, "FRESH", 0.0)
-    monkeypatch.setattr(canaries, "PATIENCE", 0.0)
+    monkeypatch.setattr(canaries, "REUSE_FOR", 0.0)
+    monkeypatch.setattr(canaries, "CANARY_TIMEOUT", 0.0)
     worker = await work(app)
     await http.get("/readyz?deep=1")
     await until_canary_ended_two_seconds_ago(psql)
 
     await stop_claiming(worker)
-    monkeypatch.setattr(canaries, "PATIENCE", 1.0)
+    monkeypatch.setattr(canaries, "CANARY_TIMEOUT", 1.0)
 
     assert (await http.get("/readyz?deep=1")).status_code == 503
 
@@ -176,10 +177,10 @@ async def test_without_workers_nothing_is_consumed(http: httpx.AsyncClient) -> N
     answer = await http.get("/readyz?deep=1")
 
     assert answer.status_code == 503
-    assert "no worker lives" in answer.json()["detail"]
+    assert "no worker is alive" in answer.json()["detail"]
 
 
-async def test_each_crew_has_a_canary_of_its_own(
+async def test_each_worker_group_has_its_own_canary(
     make_app: MakeApp,
     app: Forge,
     http: httpx.AsyncClient,
@@ -187,8 +188,8 @@ async def test_each_crew_has_a_canary_of_its_own(
     work: Work,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(canaries, "PATIENCE", 0.3)
-    monkeypatch.setattr(canaries, "FRESH", 0.0)
+    monkeypatch.setattr(canaries, "CANARY_TIMEOUT", 0.3)
+    monkeypatch.setattr(canaries, "REUSE_FOR", 0.0)
     await work(app)
     stuck = await work(make_app(capabilities=["gpu", "media"]))
     await stop_claiming(stuck)
@@ -197,15 +198,15 @@ async def test_each_crew_has_a_canary_of_its_own(
     asked_by_anybody = await http.get("/readyz?deep=1")
 
     assert answer.status_code == asked_by_anybody.status_code == 503
-    assert "1 of 2 crews of workers consume nothing: gpu,media" in answer.json()["detail"]
+    assert "1 of 2 worker groups consume no jobs: gpu,media" in answer.json()["detail"]
     assert "gpu" not in asked_by_anybody.text
 
 
-async def test_a_canary_of_a_silent_crew_is_not_sent_again(
+async def test_the_canary_of_a_silent_worker_group_is_not_sent_twice(
     app: Forge, http: httpx.AsyncClient, work: Work, psql: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(canaries, "PATIENCE", 0.1)
-    monkeypatch.setattr(canaries, "FRESH", 0.0)
+    monkeypatch.setattr(canaries, "CANARY_TIMEOUT", 0.1)
+    monkeypatch.setattr(canaries, "REUSE_FOR", 0.0)
     worker = await work(app)
     await stop_claiming(worker)
 
@@ -218,7 +219,7 @@ async def test_a_canary_of_a_silent_crew_is_not_sent_again(
 @pytest.mark.parametrize(
     "end", ["delete from forge_jobs", "update forge_jobs set status = 'cancelled'"]
 )
-async def test_a_canary_that_somebody_took_away_is_sent_again(
+async def test_a_deleted_canary_is_sent_again(
     app: Forge,
     http: httpx.AsyncClient,
     work: Work,
@@ -226,7 +227,7 @@ async def test_a_canary_that_somebody_took_away_is_sent_again(
     monkeypatch: pytest.MonkeyPatch,
     end: str,
 ) -> None:
-    monkeypatch.setattr(canaries, "FRESH", 0.0)
+    monkeypatch.setattr(canaries, "REUSE_FOR", 0.0)
     worker = await work(app)
     await stop_claiming(worker)
     asked = asyncio.create_task(http.get("/readyz?deep=1"))
@@ -239,17 +240,17 @@ async def test_a_canary_that_somebody_took_away_is_sent_again(
     await psql.execute(end)
 
     answer = await asked
-    monkeypatch.setattr(canaries, "PATIENCE", 0.1)
+    monkeypatch.setattr(canaries, "CANARY_TIMEOUT", 0.1)
     again = await http.get("/readyz?deep=1")
 
     assert answer.status_code == again.status_code == 503
-    assert "1 of 1 crews of workers consume nothing" in answer.json()["detail"]
+    assert "1 of 1 worker groups consume no jobs" in answer.json()["detail"]
     waiting = await psql.fetch("select id from forge_jobs where status = 'pending'")
     assert len(waiting) == 1
     assert waiting[0]["id"] != first
 
 
-async def test_a_crew_whose_slots_are_all_taken_consumes_its_canary(
+async def test_a_worker_group_without_free_slots_consumes_its_canary(
     make_app: MakeApp,
     make_server_app: MakeServerApp,
     token: MakeToken,

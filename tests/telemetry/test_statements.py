@@ -1,19 +1,19 @@
-"""What is asked for figures costs the same however many jobs there are."""
+"""Statements for metrics cost the same however many jobs there are."""
 
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from forge.store import position, standing
-from forge.store.database import Database
-from tests.plans.crowd import complete, explaining, fill, planned
+from forge.store import queue_statistics
+from forge.store.connection.database import Database
 from tests.store.placing import registered
+from tests.store.plans.crowd import complete, explaining, fill, planned
 
 MANY = 20_000
 CAP = 100
 # Steps of an index for what is counted, and no more than a few besides.
-MOST_BUFFERS = 3_000
+MAX_BUFFERS = 3_000
 
 
 @pytest.fixture
@@ -33,21 +33,21 @@ async def test_a_figure_never_reads_the_whole_table(
 ) -> None:
     connection = await explaining(database)
     statement: Any = {
-        "depth": standing.depth(CAP),
-        "ahead": position.ahead(crowd, CAP),
-        "started_lately": position.started_lately(crowd),
+        "depth": queue_statistics.depth(CAP),
+        "ahead": queue_statistics.ahead(crowd, CAP),
+        "started_lately": queue_statistics.started_lately(crowd),
     }[name]
 
     plan = await planned(connection, statement)
 
     await connection.close()
     assert plan.ways_to("forge_jobs") <= {"Index Scan", "Index Only Scan"}
-    assert plan.buffers < MOST_BUFFERS
+    assert plan.buffers < MAX_BUFFERS
 
 
 async def test_a_line_is_counted_up_to_the_cap(database: Database, crowd: UUID) -> None:
-    (lane,) = await database.run(standing.depth(CAP))
-    place = await database.run(position.ahead(crowd, CAP))
+    (lane,) = await database.run(queue_statistics.depth(CAP))
+    place = await database.run(queue_statistics.ahead(crowd, CAP))
 
     assert (lane["job_type"], lane["count"]) == ("work", CAP)
     assert place is not None

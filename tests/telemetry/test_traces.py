@@ -1,4 +1,4 @@
-"""Traces: whoever dispatches and whoever runs are of one trace, across processes."""
+"""Traces: a dispatch and its attempts are in one trace, across processes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,9 +16,8 @@ from opentelemetry.trace import StatusCode
 
 from forge import ActionContext, Forge, JobContext, MutationContext
 from forge.core.trace_context import TraceContext, read_traceparent
-from forge.telemetry.trace_source import set_source, traceparent_for
-from forge.telemetry.traces import trace
-from tests.flow.engine.conftest import Work
+from forge.telemetry.traces import set_source, trace, traceparent_for
+from tests.apps import Work
 from tests.http.conftest import MakeToken
 
 SENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -58,7 +57,7 @@ async def test_an_attempt_is_a_child_of_the_span_that_dispatched_it(app: Forge, 
     assert attempt.attributes["messaging.message.id"] == str(handle.id)  # type: ignore[index]
 
 
-async def test_with_links_an_attempt_begins_a_trace_of_its_own(app: Forge, work: Work) -> None:
+async def test_with_links_an_attempt_starts_its_own_trace(app: Forge, work: Work) -> None:
     trace(app, links=True)
 
     @app.job
@@ -119,7 +118,7 @@ async def test_an_attempt_that_fails_is_an_error_in_its_trace(app: Forge, work: 
     assert [event.name for event in attempt.events] == ["exception"]
 
 
-async def test_an_error_in_a_trace_tells_no_secret(app: Forge, work: Work) -> None:
+async def test_an_error_in_a_trace_is_redacted(app: Forge, work: Work) -> None:
     trace(app)
 
     @app.job(max_attempts=1, dead_letter=False)
@@ -132,15 +131,15 @@ async def test_an_error_in_a_trace_tells_no_secret(app: Forge, work: Work) -> No
         pass
 
     attempt = named(exporter)["process log_in"]
-    ((_, told),) = [(event.name, dict(event.attributes or {})) for event in attempt.events]
-    assert told["exception.type"] == "ValueError"
-    assert told["exception.message"] == "[redacted] is wrong; sent api_key=[redacted] with it"
-    assert "in log_in" in str(told["exception.stacktrace"])
+    ((_, recorded),) = [(event.name, dict(event.attributes or {})) for event in attempt.events]
+    assert recorded["exception.type"] == "ValueError"
+    assert recorded["exception.message"] == "[redacted] is wrong; sent api_key=[redacted] with it"
+    assert "in log_in" in str(recorded["exception.stacktrace"])
     assert "swordfish" not in attempt.to_json()
     assert "k-998877" not in attempt.to_json()
 
 
-async def test_a_trace_passes_through_without_anybody_tracing_here(
+async def test_a_traceparent_passes_through_a_process_without_tracing(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, work: Work
 ) -> None:
     @app.job
@@ -209,7 +208,7 @@ async def test_the_dispatch_of_a_request_is_of_its_callers_trace(
     assert read_traceparent(carried).span_id == f"{dispatch.context.span_id:016x}"  # type: ignore[union-attr]
 
 
-async def test_where_no_span_is_at_hand_the_one_that_was_sent_is_the_dispatchs_parent(
+async def test_without_a_current_span_the_sent_one_is_the_parent_of_the_dispatch(
     app: Forge,
 ) -> None:
     trace(app)
@@ -250,7 +249,7 @@ async def test_many_jobs_of_one_dispatch_share_its_trace(app: Forge, work: Work,
         "00-4BF92F3577B34DA6A3CE929D0E0E4736-00F067AA0BA902B7-01",
     ],
 )
-def test_what_is_no_trace_context_is_ignored(text: str | None) -> None:
+def test_an_invalid_trace_context_is_ignored(text: str | None) -> None:
     assert read_traceparent(text) is None
 
 

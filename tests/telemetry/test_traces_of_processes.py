@@ -1,4 +1,4 @@
-"""A trace goes from the process that dispatches to the one that runs, and into its children."""
+"""A trace spans the dispatching process, the worker and its child processes."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.command import Project
 from tests.faults.kit.process import wait_until
-from tests.flow.command import Project
 
 APP = """
 from pathlib import Path
@@ -52,8 +52,8 @@ def test_an_attempt_is_of_the_trace_of_its_dispatch_whichever_processes_they_are
 
         wait_until(lambda: len(spans(tmp_path)) == 2, 30, "both spans are there")
 
-    told = spans(tmp_path)
-    dispatch, attempt = told[f"dispatch {job_type}"], told[f"process {job_type}"]
+    exported = spans(tmp_path)
+    dispatch, attempt = exported[f"dispatch {job_type}"], exported[f"process {job_type}"]
     assert attempt["parent_id"] == dispatch["context"]["span_id"]
     assert attempt["context"]["trace_id"] == dispatch["context"]["trace_id"]
 

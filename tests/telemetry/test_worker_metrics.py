@@ -1,4 +1,4 @@
-"""A worker's metrics: each is fed by the thing it names."""
+"""A worker's metrics are updated by their sources."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,11 +9,11 @@ import pytest
 
 import forge
 from forge import Forge, JobContext, Worker
-from forge.cli.metrics_output import measured
-from forge.telemetry.metrics import Metrics
-from forge.telemetry.queue import QueueWatch
+from forge.cli.processes.metrics_output import measured
+from forge.telemetry.metrics.queue_figures import QueueWatch
+from forge.telemetry.metrics.registries import Metrics
+from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp, Work
 from tests.telemetry.exposed import Samples, shown
 from tests.telemetry.handlers import call_from_process
 
@@ -91,7 +91,7 @@ async def test_the_wait_of_a_long_attempt_is_seen_while_it_runs_and_counted_once
     assert samples["job_queue_latency_milliseconds_count", "wait"] == 1
 
 
-async def test_how_many_run_is_counted_when_somebody_looks(make_app: MakeApp, work: Work) -> None:
+async def test_running_attempts_are_counted_at_each_scrape(make_app: MakeApp, work: Work) -> None:
     app = make_app(metrics_port=0)
     is_over = asyncio.Event()
 
@@ -112,7 +112,7 @@ async def test_one_of_several_workers_shows_the_queue(make_app: MakeApp, work: W
     @one.job(queue="nobodys")
     async def unserved(ctx: JobContext) -> None: ...
 
-    one.definitions.clear()  # the type is known, and nobody runs it
+    one.definitions.clear()  # the type is known, but no worker runs it
     unserved.app = one
     await one.dispatch_many(unserved, [None] * 7)
 
@@ -126,7 +126,7 @@ async def test_one_of_several_workers_shows_the_queue(make_app: MakeApp, work: W
         await until(lambda: depths() == [7], 20, "one of them shows seven waiting jobs")
 
 
-async def test_what_is_not_due_does_not_stand_in_the_queue(app: Forge) -> None:
+async def test_queue_depth_excludes_jobs_that_are_not_due(app: Forge) -> None:
     @app.job
     async def later(ctx: JobContext) -> None: ...
 
@@ -144,7 +144,7 @@ async def test_what_is_not_due_does_not_stand_in_the_queue(app: Forge) -> None:
 async def test_past_the_cap_the_depth_is_estimated(
     app: Forge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("forge.telemetry.queue.CAP", 10)
+    monkeypatch.setattr("forge.telemetry.metrics.queue_figures.CAP", 10)
 
     @app.job
     async def many(ctx: JobContext) -> None: ...

@@ -9,7 +9,7 @@ import boto3
 import pytest
 
 from forge import Forge
-from tests.flow.engine.conftest import MakeApp, make_app, work
+from tests.apps import MakeApp, make_app, work
 from tests.transports.hostile import Hostile, moto_server
 
 __all__ = ["make_app", "work"]
@@ -48,7 +48,7 @@ def queue(make_queue: MakeQueue) -> str:
 
 @pytest.fixture
 def hostile(aws: str) -> Iterator[Hostile]:
-    """A proxy before moto, friendly until it is told otherwise."""
+    """A proxy before moto, which behaves until a test makes it hostile."""
     with Hostile(aws) as proxy:
         yield proxy
 

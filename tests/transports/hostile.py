@@ -170,7 +170,7 @@ def _handler_of(hostile: Hostile) -> type[BaseHTTPRequestHandler]:
                 self.end_headers()
                 self.wfile.write(body)
             except OSError:
-                self.close_connection = True  # whoever asked was killed meanwhile
+                self.close_connection = True  # the client was killed meanwhile
 
         def log_message(self, format: str, *args: Any) -> None:
             """Say nothing."""

@@ -1,14 +1,14 @@
-"""AWS for handlers: boto3 clients whose calls are told, with what they were about."""
+"""AWS for handlers: boto3 clients that emit an event for each call, with its target."""
 
 from typing import Any
 
 import pytest
 
 from forge import Forge
-from forge.core.event import Event, ExternalCall
+from forge.core.events import Event, ExternalCall
 from forge.integrations.aws import client
-from forge.telemetry.metrics import ApiMetrics, WorkerMetrics
-from forge.telemetry.services import measure_services
+from forge.telemetry.metrics.external_calls import measure_services
+from forge.telemetry.metrics.registries import ApiMetrics, WorkerMetrics
 from tests.transports.conftest import REGION
 
 IN_EUROPE = {"LocationConstraint": REGION}
@@ -16,14 +16,14 @@ IN_EUROPE = {"LocationConstraint": REGION}
 
 @pytest.fixture
 def calls(sqs_app: Forge) -> list[ExternalCall]:
-    told: list[ExternalCall] = []
+    seen: list[ExternalCall] = []
 
     def listen(event: Event) -> None:
         if isinstance(event, ExternalCall):
-            told.append(event)
+            seen.append(event)
 
     sqs_app.events.listeners.append(listen)
-    return told
+    return seen
 
 
 @pytest.fixture
@@ -31,28 +31,30 @@ def s3(sqs_app: Forge, aws: str) -> Any:
     return client(sqs_app, "s3", endpoint_url=aws, region_name=REGION)
 
 
-async def test_a_call_is_told_with_its_target_and_time(s3: Any, calls: list[ExternalCall]) -> None:
-    s3.create_bucket(Bucket="told", CreateBucketConfiguration=IN_EUROPE)
-    s3.put_object(Bucket="told", Key="a", Body=b"abc")
+async def test_a_call_emits_an_event_with_its_target_and_time(
+    s3: Any, calls: list[ExternalCall]
+) -> None:
+    s3.create_bucket(Bucket="seen", CreateBucketConfiguration=IN_EUROPE)
+    s3.put_object(Bucket="seen", Key="a", Body=b"abc")
 
-    assert s3.get_object(Bucket="told", Key="a")["Body"].read() == b"abc"
+    assert s3.get_object(Bucket="seen", Key="a")["Body"].read() == b"abc"
 
     assert [(call.service, call.operation, call.target, call.error_code) for call in calls] == [
-        ("s3", "CreateBucket", "told", None),
-        ("s3", "PutObject", "told", None),
-        ("s3", "GetObject", "told", None),
+        ("s3", "CreateBucket", "seen", None),
+        ("s3", "PutObject", "seen", None),
+        ("s3", "GetObject", "seen", None),
     ]
     assert all(0 < call.seconds < 60 for call in calls)
 
 
-async def test_what_aws_refuses_is_told_by_its_code(s3: Any, calls: list[ExternalCall]) -> None:
+async def test_an_error_of_aws_is_recorded_by_its_code(s3: Any, calls: list[ExternalCall]) -> None:
     with pytest.raises(s3.exceptions.NoSuchBucket):
         s3.get_object(Bucket="nowhere", Key="a")
 
     assert [(call.target, call.error_code) for call in calls] == [("nowhere", "NoSuchBucket")]
 
 
-async def test_a_call_that_gets_no_answer_is_told_by_what_happened(
+async def test_a_call_without_a_response_is_recorded_by_its_exception(
     sqs_app: Forge, calls: list[ExternalCall]
 ) -> None:
     from botocore.config import Config

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import uuid4
 
 from forge import Forge
-from forge.cli.measure import measure
+from forge.cli.bench import measure
 from forge.transports.sqs.queues import body_of
 from tests.transports.conftest import waiting
 

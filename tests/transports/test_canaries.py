@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from forge import Forge
-from forge.http import canaries
+from forge.http.operations import canaries
+from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp, Work
 from tests.http.conftest import MakeServerApp, MakeToken, api_url, make_server_app, token
 from tests.transports.conftest import transport
 from tests.transports.hostile import Hostile
@@ -26,8 +26,8 @@ def app(make_app: MakeApp, hostile: Hostile, queue: str) -> Forge:
 async def http(
     app: Forge, make_server_app: MakeServerApp, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[httpx.AsyncClient]:
-    monkeypatch.setattr(canaries, "FRESH", 0.0)
-    monkeypatch.setattr(canaries, "PATIENCE", 0.5)
+    monkeypatch.setattr(canaries, "REUSE_FOR", 0.0)
+    monkeypatch.setattr(canaries, "CANARY_TIMEOUT", 0.5)
     transport = httpx.ASGITransport(make_server_app(app))
     async with httpx.AsyncClient(transport=transport, base_url="http://forge.test") as client:
         yield client
@@ -47,7 +47,7 @@ async def test_a_crew_is_ready_while_it_hears_from_sqs_and_only_then(
     await until(is_ready, 20, "its canary is consumed")
 
     hostile.faults.is_down = True
-    await until(lambda: not worker.messages.receiver.hears(), 20, "the outage is felt")
+    await until(lambda: not worker.transport.receiver.hears(), 20, "the outage is felt")
     assert await states() == (503, [])
 
     hostile.faults.is_down = False

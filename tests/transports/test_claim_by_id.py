@@ -9,9 +9,9 @@ import pytest
 
 from forge.core.lifecycle import FINAL, Status
 from forge.store import jobs, messages, workers
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.workers import Registration
-from forge.transports.sqs.judgement import Delete, Leave, judge
+from forge.transports.sqs.message_holder import Delete, Leave, judge
 from tests.store.placing import placed, registered
 
 LOCKED_TIMEOUT = 600.0

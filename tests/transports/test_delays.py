@@ -7,8 +7,8 @@ import asyncpg
 import pytest
 
 from forge import Forge, JobContext, Retry
+from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp, Work
 from tests.transports.conftest import transport, waiting
 from tests.transports.hostile import Hostile
 
@@ -86,7 +86,7 @@ async def test_a_message_without_a_time_is_held_until_its_job_is_due(
     await handle.result(timeout=20)
 
     assert await psql.fetchval(LATENESS, handle.id) >= 0
-    assert worker.messages.receiver.hears()
+    assert worker.transport.receiver.hears()
 
 
 async def test_early_messages_leave_half_of_the_slots_to_jobs_that_are_due(
@@ -136,7 +136,7 @@ async def test_a_worker_that_stops_gives_its_early_messages_back_at_once(
 
     first = await work(app)
     handle = await app.dispatch(echo, delay="950ms")
-    await until(lambda: first.messages.receiver.reserved == 1, 20, "the message is held")
+    await until(lambda: first.transport.receiver.reserved == 1, 20, "the message is held")
     first.drain()
     await until(lambda: _is_visible(sqs, queue), 20, "it is visible")
     assert waiting(sqs, queue) == 1

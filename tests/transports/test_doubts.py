@@ -1,4 +1,4 @@
-"""Messages that are shown again, and jobs of which nobody has heard for long."""
+"""Messages that SQS delivers again, and jobs without a heartbeat for a long time."""
 
 import asyncio
 from typing import Any
@@ -7,11 +7,11 @@ from uuid import uuid4
 import asyncpg
 
 from forge import JobContext
-from forge.core.event import AttemptLost, Event
+from forge.core.events import AttemptLost, Event
 from forge.core.lifecycle import Status
 from forge.transports.sqs.sender import LONG, SENDS_IN_DOUBT
+from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp, Work
 from tests.store.placing import placed
 from tests.transports.conftest import transport, waiting
 from tests.transports.handlers import rest
@@ -55,9 +55,9 @@ async def test_a_long_queue_is_not_filled_with_the_same_again(
     async def echo(ctx: JobContext) -> None: ...
 
     for number in range(LONG + 1):
-        sqs.send_message(QueueUrl=queue, MessageBody=f"somebody else's {number}")
+        sqs.send_message(QueueUrl=queue, MessageBody=f"another sender's {number}")
     worker = await work(app)
-    await worker.messages.receiver.stop()
+    await worker.transport.receiver.stop()
 
     async def sends() -> int:
         return await psql.fetchval("select max(sends) from forge_outbox") or 0
@@ -73,7 +73,7 @@ async def test_a_long_queue_is_not_filled_with_the_same_again(
     assert await sends() >= SENDS_IN_DOUBT
 
 
-async def test_an_attempt_that_a_message_finds_abandoned_is_told_as_lost(
+async def test_an_attempt_that_a_message_finds_abandoned_is_reported_as_lost(
     make_app: MakeApp,
     work: Work,
     aws: str,
@@ -83,8 +83,8 @@ async def test_an_attempt_that_a_message_finds_abandoned_is_told_as_lost(
 ) -> None:
     app = make_app(transport=transport(aws, queue, locked_timeout="10m"))
     app.register(rest)
-    told: list[Event] = []
-    app.events.listeners.append(told.append)
+    events: list[Event] = []
+    app.events.listeners.append(events.append)
     job_id = await placed(psql, Status.RUNNING, worker=uuid4(), job_type="rest", tenant_id=7)
     await psql.execute(
         "update forge_jobs set claimed_at = now() - interval '11 m', "
@@ -95,6 +95,6 @@ async def test_an_attempt_that_a_message_finds_abandoned_is_told_as_lost(
     sqs.send_message(QueueUrl=queue, MessageBody=f'{{"job_id": "{job_id}"}}')
     await app.handle(job_id).result(timeout=30)
 
-    (lost,) = [event for event in told if isinstance(event, AttemptLost)]
+    (lost,) = [event for event in events if isinstance(event, AttemptLost)]
     assert (lost.id, lost.type, lost.attempt, lost.tenant_id) == (job_id, "rest", 1, 7)
     assert 660 <= lost.seconds < 720

@@ -11,13 +11,13 @@ import asyncpg
 import pytest
 
 from forge import Forge, JobContext, Worker
-from forge.core.event import Event, WorkerNotice
+from forge.core.events import Event, WorkerNotice
 from forge.store import outbox
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.roles import grant_roles
 from forge.transports.sqs.receiver import FIRST_PAUSE
+from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp, Work
 from tests.transports.conftest import transport, waiting
 from tests.transports.hostile import Hostile
 
@@ -67,7 +67,7 @@ async def test_an_outage_is_said_less_and_less_often_and_kills_nobody(
     hostile.faults.is_down = True
     await until(lambda: len(said_at) > 4, 30, "the outage is felt")
 
-    assert worker.heart.is_heard()
+    assert worker.heartbeat.is_heard()
     assert levels == {"warning"}
     waits = [later - earlier for earlier, later in pairwise(said_at)]
     # Each pause is twice the one before, give or take a half.
@@ -85,7 +85,7 @@ async def test_a_worker_that_is_stopped_while_sqs_does_not_answer_ends_in_order(
     await until(lambda: hostile.counts["kept"], 20, "it waits for messages")
 
     worker.drain()
-    await asyncio.wait_for(worker.messages.receiver.stopped.wait(), 20)
+    await asyncio.wait_for(worker.transport.receiver.stopped.wait(), 20)
     end.set()
 
     await asyncio.wait_for(working, 30)
@@ -94,10 +94,10 @@ async def test_a_worker_that_is_stopped_while_sqs_does_not_answer_ends_in_order(
 async def test_what_sqs_refuses_of_a_batch_is_sent_again_and_nothing_else(
     make_app: MakeApp, work: Work, hostile: Hostile, sqs: Any, queue: str
 ) -> None:
-    # Nobody takes these messages: in time they would be sent again, since they look lost.
+    # No worker takes these messages: they look lost, and would be sent again later.
     app = app_on(make_app, transport(hostile.url, queue, resend_after="10m"))
     worker = await work(app)
-    await worker.messages.receiver.stop()
+    await worker.transport.receiver.stop()
     hostile.faults.refused = 0.5
 
     await app.dispatch_many("echo", ({"n": n} for n in range(20)))

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from forge import Config, ConfigError, Forge, JobContext, Worker
-from forge.config_transport import SqsConfig
-from forge.store.outbox import Entry
+from forge.config.transport import SqsConfig
+from forge.store.outbox import OutboxEntry
 from forge.transports.sqs.routes import Routes
+from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp, Work
 from tests.transports.conftest import MakeQueue, transport, waiting
 
 ROUTES = [
@@ -21,10 +21,10 @@ ROUTES = [
 ]
 
 
-def entry(**given: Any) -> Entry:
+def entry(**given: Any) -> OutboxEntry:
     plain = {"priority": 50, "queue": "default", "worker_capability": None}
-    rest = dict.fromkeys(Entry._fields)
-    return Entry(**(rest | plain | given))
+    rest = dict.fromkeys(OutboxEntry._fields)
+    return OutboxEntry(**(rest | plain | given))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_worker_hears_the_queues_that_may_have_jobs_for_it(
     [
         ("[transport]\nkind = 'sqs'", r"\[transport.sqs\] with a queue_url"),
         ("[transport]\nkind = 'kafka'", "must be 'postgres' or 'sqs'"),
-        ("[transport.sqs]\nregion = 'eu-west-1'", "must name a queue"),
+        ("[transport.sqs]\nregion = 'eu-west-1'", "must have an entry"),
         ("[transport.sqs]\nqueue_url = 'q'\nwait = '30s'", "from 1s to 20s, not 30s"),
         ("[transport.sqs]\nqueue_url = 'q'\nvisibility_timeout = '1s'", "from 3s to 12h"),
     ],
@@ -96,7 +96,7 @@ async def test_jobs_go_through_their_own_queues(
     async def plain(ctx: JobContext) -> None: ...
 
     worker = await work(app)
-    await worker.messages.receiver.stop()
+    await worker.transport.receiver.stop()
     await app.dispatch(plain, priority="high")
     await app.dispatch(plain)
     await app.dispatch(plain)

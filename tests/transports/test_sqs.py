@@ -1,4 +1,4 @@
-"""Jobs whose word goes through SQS: dispatched in every way, run once, told of again when lost."""
+"""Jobs announced through SQS: dispatched in every way, run once, announced again when lost."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,9 +9,9 @@ import asyncpg
 import pytest
 
 from forge import Forge, JobContext, NonRetryable, Retry
-from forge.core.event import Event
+from forge.core.events import Event
+from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp, Work
 from tests.transports.conftest import waiting
 
 
@@ -142,7 +142,7 @@ async def test_a_job_whose_message_was_lost_is_told_of_again(
     async def other(ctx: JobContext) -> None: ...
 
     worker = await work(sqs_app)
-    await worker.messages.receiver.stop()  # nobody listens while the message is lost
+    await worker.transport.receiver.stop()  # no worker listens while the message is lost
     handle = await sqs_app.dispatch("echo", {"n": 1})
     await until(lambda: waiting(sqs, queue) == 1, 20, "the message is sent")
     sqs.purge_queue(QueueUrl=queue)
@@ -196,13 +196,13 @@ async def test_a_message_stays_invisible_while_its_job_runs(
         return ctx.attempt
 
     worker = await work(app)
-    hide = worker.messages._queues.hide
+    hide = worker.transport._queues.hide
 
     async def counted(messages: Any, seconds: float) -> Any:
         receipts.append(len(messages))
         return await hide(messages, seconds)
 
-    worker.messages._queues.hide = counted
+    worker.transport._queues.hide = counted
     handle = await app.dispatch(slow)
     await until(lambda: sum(receipts) >= 5, 30, "its visibility was extended for long enough")
 

@@ -7,9 +7,9 @@ import asyncpg
 
 from forge import Forge
 from forge.core.lifecycle import Status
-from forge.store.database import Database
+from forge.store.connection.database import Database
+from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp, Work
 from tests.store.placing import placed, registered
 from tests.transports.conftest import transport
 from tests.transports.handlers import rest

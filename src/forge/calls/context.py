@@ -1,30 +1,28 @@
-"""What mutations and actions are given: who calls, the database, and a way to dispatch."""
+"""What a mutation or an action receives: the caller, the database, and a way to dispatch."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from uuid import UUID
 
-from forge.core.auth import Auth
-from forge.core.context import Context
+from forge.core.context import Auth, Context
 from forge.core.errors import InvalidValue
+from forge.core.new_job import DispatchOptions, check_dict, check_tenant, parse_uuid
 from forge.core.signals import Rejected
-from forge.core.wish import Options, check_dict, check_tenant, parse_uuid
-from forge.handle import JobHandle
-from forge.registry import In
+from forge.definitions.job import In, Out
+from forge.jobs.dispatch import Dispatcher
+from forge.jobs.handle import JobHandle
 from forge.store.borrowed import run_on
-from forge.store.tenant import act_in_transaction
-from forge.telemetry.trace_source import traceparent_for
+from forge.store.connection.tenant import Callers, act_in_transaction
 
 if TYPE_CHECKING:
     import httpx
     from typing_extensions import Unpack
 
-    from forge.app import Forge
-    from forge.registry import JobDefinition
-    from forge.store.database import Connection, Pool
+    from forge.definitions.job import JobDefinition
+    from forge.store.connection.database import Connection, Pool
 
 
 class Who(NamedTuple):
-    """On whose behalf a call is made."""
+    """The caller of a mutation or an action."""
 
     auth: Auth | None = None
     tenant_id: int | None = None
@@ -50,12 +48,12 @@ class Who(NamedTuple):
 
 
 class CallContext(Context):
-    """Who calls, and what they may ask for."""
+    """The caller, and the jobs that it may dispatch."""
 
-    __slots__ = ("_app", "_who")
+    __slots__ = ("_dispatcher", "_who")
 
-    def __init__(self, app: "Forge", who: Who) -> None:
-        self._app = app
+    def __init__(self, dispatcher: Dispatcher, who: Who) -> None:
+        self._dispatcher = dispatcher
         self._who = who
 
     @property
@@ -73,9 +71,9 @@ class CallContext(Context):
         """The id that ties the call and its jobs to other things, if it has one."""
         return self._who.correlation_id
 
-    def _on_behalf(self, job: "JobDefinition[Any, Any] | str", options: Options) -> Options:
-        """Return the options with who calls in them; nobody dispatches for another's tenant."""
-        auth, tenant_id, correlation_id, sent = self._who
+    def _on_behalf(self, options: DispatchOptions) -> DispatchOptions:
+        """Add the caller to the options, and refuse a tenant that is not the caller's."""
+        auth, tenant_id, correlation_id, _ = self._who
         asked = options.get("tenant_id", tenant_id)
         if tenant_id is not None and asked != tenant_id:
             raise Rejected(
@@ -83,18 +81,14 @@ class CallContext(Context):
                 "tenant_id out, or call as an operator",
                 status=403,
             )
-        told: Options = {}
+        caller: DispatchOptions = {}
         if asked is not None:
-            told["tenant_id"] = asked
+            caller["tenant_id"] = asked
         if auth is not None:
-            told["auth"] = auth
+            caller["auth"] = auth
         if correlation_id is not None:
-            told["correlation_id"] = correlation_id
-        if "traceparent" not in options:
-            name = job if isinstance(job, str) else job.name
-            if (trace := traceparent_for(name, sent)) is not None:
-                told["traceparent"] = trace
-        return {**told, **options}
+            caller["correlation_id"] = correlation_id
+        return {**caller, **options}
 
 
 class MutationContext(CallContext):
@@ -102,10 +96,10 @@ class MutationContext(CallContext):
 
     __slots__ = ("_conn", "dispatched")
 
-    def __init__(self, app: "Forge", who: Who, conn: "Connection[Any]") -> None:
-        super().__init__(app, who)
+    def __init__(self, dispatcher: Dispatcher, who: Who, conn: "Connection[Any]") -> None:
+        super().__init__(dispatcher, who)
         self._conn = conn
-        # How many jobs the commit will bring.
+        # How many new jobs the commit makes visible.
         self.dispatched = 0
 
     @property
@@ -113,30 +107,48 @@ class MutationContext(CallContext):
         """The connection whose transaction commits when the handler returns."""
         return self._conn
 
+    @overload
     async def dispatch_job(
         self,
-        job: "JobDefinition[In, Any] | str",
+        job: "JobDefinition[In, Out]",
         input: In | dict[str, Any] | None = None,
-        **options: "Unpack[Options]",
-    ) -> JobHandle:
+        **options: "Unpack[DispatchOptions]",
+    ) -> JobHandle[Out]: ...
+    @overload
+    async def dispatch_job(
+        self, job: str, input: Any = None, **options: "Unpack[DispatchOptions]"
+    ) -> JobHandle[Any]: ...
+    async def dispatch_job(
+        self,
+        job: "JobDefinition[Any, Any] | str",
+        input: Any = None,
+        **options: "Unpack[DispatchOptions]",
+    ) -> JobHandle[Any]:
         """Ask for one call of a job, which exists if and only if the mutation commits."""
-        told = self._on_behalf(job, options)
-        made = await self._app._one_on(self._conn, job, input, told, False)
+        made = await self._dispatcher.dispatch_on(
+            self._conn, job, input, self._on_behalf(options), trace=self._who.traceparent
+        )
         self.dispatched += made.is_new
-        return JobHandle(self._app, made.id, deduplicated=not made.is_new)
+        return self._dispatcher.handle(made, job)
 
 
 class ActionContext(CallContext):
     """A call without a transaction."""
 
-    __slots__ = ("_http", "_pool")
+    __slots__ = ("_callers", "_http", "_pool")
 
     def __init__(
-        self, app: "Forge", who: Who, pool: "Pool[Any]", http: "httpx.AsyncClient"
+        self,
+        dispatcher: Dispatcher,
+        who: Who,
+        pool: "Pool[Any]",
+        http: "httpx.AsyncClient",
+        callers: Callers,
     ) -> None:
-        super().__init__(app, who)
+        super().__init__(dispatcher, who)
         self._pool = pool
         self._http = http
+        self._callers = callers
 
     @property
     def db(self) -> "Pool[Any]":
@@ -148,7 +160,7 @@ class ActionContext(CallContext):
 
         Without it a connection of this pool that logs in as forge_api sees none of Forge's rows.
         """
-        caller = self._app._callers().bound(self._who.tenant_id, self._who.auth)
+        caller = self._callers.bound(self._who.tenant_id, self._who.auth)
         await run_on(conn, act_in_transaction(caller))
 
     @property
@@ -156,11 +168,24 @@ class ActionContext(CallContext):
         """An HTTP client that all actions of the process share."""
         return self._http
 
+    @overload
     async def dispatch_job(
         self,
-        job: "JobDefinition[In, Any] | str",
+        job: "JobDefinition[In, Out]",
         input: In | dict[str, Any] | None = None,
-        **options: "Unpack[Options]",
-    ) -> JobHandle:
-        """Ask for one call of a job, at once and for good."""
-        return await self._app.dispatch(job, input, **self._on_behalf(job, options))
+        **options: "Unpack[DispatchOptions]",
+    ) -> JobHandle[Out]: ...
+    @overload
+    async def dispatch_job(
+        self, job: str, input: Any = None, **options: "Unpack[DispatchOptions]"
+    ) -> JobHandle[Any]: ...
+    async def dispatch_job(
+        self,
+        job: "JobDefinition[Any, Any] | str",
+        input: Any = None,
+        **options: "Unpack[DispatchOptions]",
+    ) -> JobHandle[Any]:
+        """Ask for one call of a job, committed at once, whatever the action does next."""
+        return await self._dispatcher.dispatch(
+            job, input, self._on_behalf(options), trace=self._who.traceparent
+        )

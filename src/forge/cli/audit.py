@@ -1,4 +1,4 @@
-"""`forge audit`: who asked for what, and why."""
+"""`forge audit`: the audit log of requests and reviews."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,29 +10,30 @@ from forge.cli.options import Filled, Whole, json_option, limit_option, project_
 if TYPE_CHECKING:
     from forge.app import Forge
 
-LONGEST_NOTES = 80
+# Characters of the notes that the table shows.
+NOTES_WIDTH = 80
 
 
 @click.command()
 @click.option("--event", type=Filled(), help="Only events of this name, such as job_dlq_discarded.")
-@click.option("--actor", type=Filled(), help="Only what this one asked for.")
-@click.option("--job", "job_id", type=click.UUID, help="Only what was asked of this job.")
-@click.option("--dlq", "dlq_id", type=Whole(), help="Only what was asked of this dead letter.")
-@click.option("--tenant", type=Whole(), help="Only what concerns this tenant.")
+@click.option("--actor", type=Filled(), help="Only events of this actor.")
+@click.option("--job", "job_id", type=click.UUID, help="Only events of this job.")
+@click.option("--dlq", "dlq_id", type=Whole(), help="Only events of this dead letter.")
+@click.option("--tenant", type=Whole(), help="Only events of this tenant.")
 @limit_option()
-@click.option("--cursor", "before", type=Whole(), help="Go on after this event.")
+@click.option("--cursor", "before", type=Whole(), help="Continue after this event.")
 @json_option
 @utc_option
 @project_options
 def audit(
-    app_option: str | None, config_path: Path | None, as_json: bool, limit: int, **wanted: Any
+    app_option: str | None, config_path: Path | None, as_json: bool, limit: int, **filters: Any
 ) -> None:
-    """List what was asked for, the latest first."""
+    """List audit events, newest first."""
+    from forge.cli.output import print_json
     from forge.cli.project import find_database, run
-    from forge.cli.show import print_json
 
     app = find_database(app_option, config_path)
-    found = run(app, lambda app: _read(app, limit=limit + 1, **wanted))
+    found = run(app, lambda app: _read(app, limit=limit + 1, **filters))
     page, has_more = found[:limit], len(found) > limit
     cursor = page[-1]["id"] if has_more else None
     if as_json:
@@ -41,19 +42,19 @@ def audit(
         _print(page, cursor)
 
 
-async def _read(app: "Forge", **wanted: Any) -> list[dict[str, Any]]:
-    from forge.core.shown import shown_event
+async def _read(app: "Forge", **filters: Any) -> list[dict[str, Any]]:
+    from forge.core.sensitive.shown import shown_event
     from forge.store.audit import listed
 
     database = await (await app.session()).database()
-    return [shown_event(event) for event in await database.run(listed(**wanted))]
+    return [shown_event(event) for event in await database.run(listed(**filters))]
 
 
 def _print(page: list[dict[str, Any]], cursor: int | None) -> None:
-    from forge.cli.show import print_table, shorten
+    from forge.cli.output import print_table, shorten
 
     if not page:
-        click.echo("there are no such events")
+        click.echo("no events found")
         return
     print_table(
         ["id", "time", "event", "actor", "tenant", "job", "dlq id", "schedule", "notes"],
@@ -67,10 +68,10 @@ def _print(page: list[dict[str, Any]], cursor: int | None) -> None:
                 row["job_id"],
                 row["dlq_id"],
                 row["schedule_id"],
-                shorten(row["notes"], LONGEST_NOTES),
+                shorten(row["notes"], NOTES_WIDTH),
             )
             for row in page
         ],
     )
     if cursor is not None:
-        click.echo(f"there are more: --cursor {cursor}")
+        click.echo(f"more: --cursor {cursor}")

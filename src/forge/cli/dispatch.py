@@ -1,33 +1,49 @@
-"""`forge dispatch`: asks for one call of a job, and shows how it goes if that is wanted."""
+"""`forge dispatch`: dispatches one job, and follows it with --watch."""
 
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from forge.cli.json_input import read_json
-from forge.cli.options import Moment, Whole, json_option, project_options
+from forge.cli.options import Moment, Whole, json_option, project_options, read_json
+from forge.core.job_columns import COLUMNS, OPTIONS
 
 if TYPE_CHECKING:
     from forge.app import Forge
-    from forge.handle import JobHandle
+    from forge.jobs.handle import JobHandle
+
+
+def _column_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add an option for each column, and for the delay, that the table of columns has one for."""
+    for name in reversed(list(OPTIONS)):
+        if (option := OPTIONS[name]).cli is not None:
+            sql_type = COLUMNS[name].type if name in COLUMNS else None
+            is_list = sql_type == "text[]"
+            command = click.option(
+                "--" + (name.removesuffix("s") if is_list else name).replace("_", "-"),
+                name,
+                type=_TYPES.get(sql_type),
+                multiple=is_list,
+                metavar=option.metavar,
+                help=option.cli,
+            )(command)
+    return command
+
+
+_TYPES: Mapping[str | None, click.ParamType[Any]] = {
+    "timestamptz": Moment(),
+    "bigint": Whole(),
+    "uuid": click.UUID,
+}
 
 
 @click.command()
 @click.argument("job_type", metavar="TYPE")
 @click.argument("input_text", metavar="[JSON | @FILE | -]", default="{}")
-@click.option("--watch", is_flag=True, help="Show its progress until it is done.")
-@click.option("--priority", help="critical, high, normal, low or background.")
-@click.option("--delay", metavar="DURATION", help='How long to wait, such as "5m".')
-@click.option("--scheduled-at", type=Moment(), help="When to run it.")
-@click.option("--expires-at", type=Moment(), help="When it is no longer wanted.")
-@click.option("--idempotency-key", metavar="KEY", help="Dispatch once per key.")
-@click.option("--tenant-id", type=Whole(), help="Whose it is.")
-@click.option("--correlation-id", type=click.UUID, help="What ties it to other things.")
-@click.option("--payload-version", metavar="VERSION", help="Of the input's shape.")
-@click.option("--queue", help="Where it waits, if not in the queue of its type.")
-@click.option("--tag", "tags", multiple=True, help="May be repeated.")
+@click.option("--watch", is_flag=True, help="Follow the job until it is done.")
+@_column_options
 @json_option
 @project_options
 def dispatch(
@@ -39,9 +55,9 @@ def dispatch(
     config_path: Path | None,
     **options: Any,
 ) -> int:
-    """Dispatch a job of TYPE with its input as JSON, and print its id.
+    """Dispatch a job of TYPE with a JSON input, and print its id.
 
-    With --watch the exit code is 0 when it completed and 1 when it did not.
+    With --watch the exit code is 0 if the job completed and 1 if it did not.
     """
     from forge.cli.project import find_app_or_database, run
 
@@ -53,15 +69,15 @@ def dispatch(
 async def _dispatch(
     app: "Forge", job_type: str, value: Any, options: dict[str, Any], watch: bool, as_json: bool
 ) -> int:
-    from forge.cli.follow import follow
+    from forge.cli.jobs.follow import follow
 
     handle = await app.dispatch(job_type, value, **options)
-    _tell(handle, as_json)
+    _print(handle, as_json)
     return await follow(app, handle, as_json) if watch else 0
 
 
-def _tell(handle: "JobHandle", as_json: bool) -> None:
-    from forge.cli.show import print_json
+def _print(handle: "JobHandle", as_json: bool) -> None:
+    from forge.cli.output import print_json
 
     if as_json:
         made = {"job_id": handle.id, "deduplicated": handle.deduplicated}
@@ -69,7 +85,7 @@ def _tell(handle: "JobHandle", as_json: bool) -> None:
         return
     click.echo(handle.id)
     if handle.deduplicated:
-        click.echo("deduplicated: this job was dispatched earlier with the same key", err=True)
+        click.echo("deduplicated: a job with this idempotency key already exists", err=True)
 
 
 def _read(text: str) -> Any:
@@ -82,12 +98,12 @@ def _read(text: str) -> Any:
             origin = text[1:]
             text = Path(origin).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"{origin} cannot be read: {error}; check it") from None
+        raise click.UsageError(f"cannot read {origin}: {error}") from None
     return read_json(text, origin)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what was not said, so that the type's own defaults hold."""
+    """Return the options that were given; the type's defaults apply to the rest."""
     given = {name: value for name, value in options.items() if value not in (None, ())}
     priority: str | None = given.get("priority")
     if priority is not None and priority.isdecimal():

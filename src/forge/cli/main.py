@@ -1,51 +1,97 @@
-"""`forge`: each command in a file of its own, imported when it is asked for."""
+"""`forge`: each command is a module of its own, imported when it is used."""
 
 import io
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from forge.cli.init_process import run_below_init
 from forge.cli.options import traceback_option
+from forge.cli.processes.init_process import run_below_init
 from forge.core.errors import ConfigError, ForgeError, InvalidPayload, InvalidValue
 
-COMMANDS = {
+
+class CommandGroup(NamedTuple):
+    """The help text and the commands of a group such as `forge jobs`."""
+
+    help: str
+    commands: "CommandTable"
+
+
+# The import path of each command, or a group of commands.
+CommandTable = Mapping[str, str | CommandGroup]
+
+COMMANDS: CommandTable = {
     "audit": "forge.cli.audit:audit",
     "bench": "forge.cli.bench:bench",
-    "dev": "forge.cli.dev:dev",
+    "dev": "forge.cli.processes.dev:dev",
     "dispatch": "forge.cli.dispatch:dispatch",
-    "dlq": "forge.cli.dlq:dlq",
-    "doctor": "forge.cli.doctor:doctor",
-    "jobs": "forge.cli.jobs:jobs",
+    "dlq": CommandGroup(
+        "List, show, group, reprocess and discard dead letters.",
+        {
+            "discard": "forge.cli.dlq.show:discard",
+            "groups": "forge.cli.dlq.list:groups",
+            "list": "forge.cli.dlq.list:list_letters",
+            "reprocess": "forge.cli.dlq.reprocess:reprocess",
+            "show": "forge.cli.dlq.show:show",
+        },
+    ),
+    "doctor": "forge.cli.doctor.command:doctor",
+    "jobs": CommandGroup(
+        "List, show, cancel and delete jobs, and run them now.",
+        {
+            "cancel": "forge.cli.jobs.job_requests:cancel",
+            "delete": "forge.cli.jobs.job_requests:delete",
+            "list": "forge.cli.jobs.list:list_jobs",
+            "run-now": "forge.cli.jobs.job_requests:run_now",
+            "show": "forge.cli.jobs.show:show",
+        },
+    ),
     "migrate": "forge.cli.migrate:migrate",
-    "schedules": "forge.cli.schedules:schedules",
-    "server": "forge.cli.server:server",
-    "token": "forge.cli.token:token",
-    "worker": "forge.cli.worker:worker",
+    "schedules": CommandGroup(
+        "List, show, enable, disable and run schedules.",
+        {
+            "disable": "forge.cli.schedules.move:disable",
+            "enable": "forge.cli.schedules.move:enable",
+            "list": "forge.cli.schedules.list:list_schedules",
+            "run": "forge.cli.schedules.move:run_now",
+            "show": "forge.cli.schedules.show:show",
+        },
+    ),
+    "server": "forge.cli.processes.server:server",
+    "token": CommandGroup("Create tokens for the server.", {"create": "forge.cli.token:create"}),
+    "worker": "forge.cli.processes.worker:worker",
     "workers": "forge.cli.workers:workers",
 }
 WRONG_USAGE = 2
 INTERRUPTED = 130
 
 
-class LazyCommands(click.Group):
-    """A group that knows its commands by name and place."""
+class LazyGroup(click.Group):
+    """A group that imports a command when it is used."""
+
+    def __init__(self, table: CommandTable, **options: Any) -> None:
+        super().__init__(**options)
+        self._table = table
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(self._table)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if (place := COMMANDS.get(name)) is None:
-            return None
-        module, attribute = place.split(":")
-        command: click.Command = getattr(import_module(module), attribute)
-        return command
+        match self._table.get(name):
+            case None:
+                return None
+            case CommandGroup(help=text, commands=table):
+                return LazyGroup(table, name=name, help=text)
+            case str(path):
+                module, attribute = path.split(":")
+                command: click.Command = getattr(import_module(module), attribute)
+                return command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -58,24 +104,29 @@ class OutputClosed(Exception):
     """The program that reads the output has ended, as in `forge jobs list | head`."""
 
 
-@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("forge-jobs"), prog_name="forge")
-@traceback_option
-def forge() -> None:
-    """Durable background jobs on PostgreSQL."""
+forge = traceback_option(
+    click.version_option(version("forge-jobs"), prog_name="forge")(
+        LazyGroup(
+            COMMANDS,
+            name="forge",
+            help="Durable background jobs on PostgreSQL.",
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
+    )
+)
 
 
 def main() -> None:
-    """Run the command that was asked for, and end the process with its exit code."""
+    """Run the command and exit the process with its exit code."""
     run_below_init()
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command and say in one line what went wrong, if anything did."""
+    """Run a command and print an error on one line if it fails."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that has no such character shows its number.
+            # Escape characters that the terminal's encoding lacks.
             stream.reconfigure(errors="backslashreplace")
     try:
         code = forge.main(list(arguments), prog_name="forge", standalone_mode=False)
@@ -86,25 +137,25 @@ def run(arguments: Sequence[str]) -> int:
         error.show()
         return error.exit_code
     except OutputClosed:
-        # What is still buffered is discarded: the interpreter would fail to write it at its end.
+        # Discard what is still buffered: the interpreter would fail to flush it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        return _explain(error)
+        return _print_error(error)
 
 
-def _explain(error: Exception) -> int:
-    from forge.cli.show import say
+def _print_error(error: Exception) -> int:
+    from forge.cli.output import say
 
     if os.environ.get("FORGE_TRACEBACK"):
         traceback.print_exception(error)
-    ours = next((inner for inner in _leaves(error) if isinstance(inner, ForgeError)), None)
-    if ours is None:
-        advice = "this is a fault in Forge; run it again with --traceback and report what it says"
+    known = next((inner for inner in _leaves(error) if isinstance(inner, ForgeError)), None)
+    if known is None:
+        advice = "this is a bug in Forge; run it again with --traceback and report the output"
         say(f"forge: unexpected {type(error).__name__}: {error}; {advice}", err=True)
         return 1
-    say(f"forge: {ours}", err=True)
-    return WRONG_USAGE if isinstance(ours, ConfigError | InvalidValue | InvalidPayload) else 1
+    say(f"forge: {known}", err=True)
+    return WRONG_USAGE if isinstance(known, ConfigError | InvalidValue | InvalidPayload) else 1
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

@@ -1,4 +1,4 @@
-"""`forge migrate`: brings the database up to this version."""
+"""`forge migrate`: applies missing migrations and registers job types."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,17 +10,17 @@ from forge.core.errors import InvalidValue
 
 if TYPE_CHECKING:
     from forge.app import Forge
-    from forge.cli.finding import Finding
+    from forge.cli.doctor.finding import Finding
 
 
-class Report(NamedTuple):
-    """What was done."""
+class MigrationReport(NamedTuple):
+    """What `forge migrate` did."""
 
     applied: list[str]
     transport: str | None
     waiting_index: str | None
     roles: list[str]
-    # None where no roles were made.
+    # None unless --roles was given.
     signs_callers: bool | None
     job_types: list[str]
     warnings: "list[Finding]"
@@ -28,22 +28,22 @@ class Report(NamedTuple):
 
 @click.command()
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL and apply nothing.")
-@click.option("--roles", is_flag=True, help="Also make the roles forge_api and forge_worker.")
+@click.option("--roles", is_flag=True, help="Also create the roles forge_api and forge_worker.")
 @json_option
 @project_options
 def migrate(
     app_option: str | None, config_path: Path | None, as_sql: bool, roles: bool, as_json: bool
 ) -> None:
-    """Apply the migrations that this database lacks, and make the app's job types known."""
+    """Apply missing migrations, and register the app's job types and schedules."""
+    from forge.cli.output import print_findings, print_json
     from forge.cli.project import find_app_or_database, run
-    from forge.cli.show import print_findings, print_json
     from forge.store import migrate as migrations
     from forge.store.embedded import open_shared
     from forge.store.roles import roles_as_sql
 
     if as_sql:
         if as_json:
-            raise InvalidValue("--sql prints SQL; leave --json out")
+            raise InvalidValue("--sql and --json cannot be combined; leave one of them out")
         click.echo(migrations.as_sql())
         if roles:
             click.echo(roles_as_sql())
@@ -52,7 +52,7 @@ def migrate(
     if not app.is_embedded:
         report = run(app, lambda app: _migrate(app, roles, is_embedded=False))
     else:
-        # Opened here, since an app that opens it would migrate it before we could say so.
+        # Opened here: the app would migrate it on first use, and nothing would be reported.
         with open_shared(app.config.embedded.folder) as server:
             app.database_url = server.url
             report = run(app, lambda app: _migrate(app, roles, is_embedded=True))
@@ -63,17 +63,16 @@ def migrate(
         print_findings(report.warnings, stderr=True)
 
 
-async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> Report:
-    from forge.cli.check_rights import check_rights
+async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> MigrationReport:
+    from forge.cli.doctor.rights import check_rights
     from forge.store import job_types, schedule_types
+    from forge.store.connection.tenant import standing
     from forge.store.migrate import index_waiting, migrate
     from forge.store.roles import ROLES, grant_roles
-    from forge.store.tenant import standing
-    from forge.transports.switch import switch
-    from forge.types import schedule_type_rows, type_rows
+    from forge.transports.outbox_switch import switch
 
     database = await (await app.session()).database()
-    applied = [str(step) for step in await migrate(database, on_wait=_say_wait)]
+    applied = [str(step) for step in await migrate(database, on_wait=_print_wait)]
     transport = await switch(database, app.config.transport)
     is_limited = app.config.server.max_pending_per_tenant is not None
     index = await index_waiting(database) if is_limited else None
@@ -82,22 +81,23 @@ async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> Report:
         await grant_roles(database)
         signs_callers = bool((await database.run(standing()))["is_signed"])
     if app.definitions:
-        await database.run(job_types.register(type_rows(app.definitions.values())))
+        types = [own.job_type for own in app.definitions.values()]
+        await database.run(job_types.register(types))
     if app.schedule_definitions:
-        schedules = schedule_type_rows(app.schedule_definitions.values())
+        schedules = [own.job_type for own in app.schedule_definitions.values()]
         await database.run(schedule_types.register(schedules))
         await app.schedules.plant(database.run)
     warnings = await check_rights(database, is_embedded=is_embedded)
     known = sorted(app.definitions)
     made = list(ROLES) if roles else []
-    return Report(applied, transport, index, made, signs_callers, known, warnings)
+    return MigrationReport(applied, transport, index, made, signs_callers, known, warnings)
 
 
-def _say_wait(reason: str) -> None:
+def _print_wait(reason: str) -> None:
     click.echo(reason, err=True)
 
 
-def _print(report: Report) -> None:
+def _print(report: MigrationReport) -> None:
     for name in report.applied:
         click.echo(f"applied {name}")
     if not report.applied:
@@ -107,10 +107,10 @@ def _print(report: Report) -> None:
     if report.waiting_index is not None:
         click.echo(report.waiting_index)
     if report.roles:
-        click.echo(f"roles: {' and '.join(report.roles)} have their grants")
+        click.echo(f"roles: granted to {' and '.join(report.roles)}")
     if report.signs_callers:
-        click.echo("callers: have to be signed with [auth] secret")
+        click.echo("callers: signed with [auth] secret")
     elif report.signs_callers is not None:
-        click.echo("callers: are not signed; set [auth] secret and run this again")
+        click.echo("callers: not signed; set [auth] secret and run this command again")
     if report.job_types:
         click.echo(f"job types: {', '.join(report.job_types)}")

@@ -1,6 +1,9 @@
-"""The options that many commands take."""
+"""Options and parameter types that several commands share."""
 
+import getpass
+import json
 import os
+import socket
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -8,16 +11,16 @@ from typing import Any, TypeVar
 
 import click
 
-# Where a command keeps that --utc was given.
+# Key in the click context for --utc.
 UTC = "forge.utc"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def traceback_option(command: Command) -> Command:
-    """Take --traceback, which also the processes that this one starts are told of."""
+    """Add --traceback; child processes inherit it through the environment."""
 
-    def remember(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-        if wanted:
+    def remember(ctx: click.Context, parameter: click.Parameter, is_set: bool) -> None:
+        if is_set:
             os.environ["FORGE_TRACEBACK"] = "1"
 
     return click.option(
@@ -26,27 +29,27 @@ def traceback_option(command: Command) -> Command:
         is_eager=True,
         expose_value=False,
         callback=remember,
-        help="Show the whole trace of an error (or set FORGE_TRACEBACK).",
+        help="Show the full traceback of an error (or set FORGE_TRACEBACK).",
     )(command)
 
 
 def project_options(command: Command) -> Command:
-    """Take --app and --config: whose jobs these are, and where the settings lie."""
+    """Add --app and --config."""
     command = click.option(
         "--config",
         "config_path",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="PATH",
-        help="The settings; forge.toml in this folder unless given.",
+        help="Settings file; default: forge.toml in the current folder.",
     )(command)
     command = click.option(
-        "--app", "app_option", metavar="MODULE:APP", help="The app, if forge.toml does not name it."
+        "--app", "app_option", metavar="MODULE:APP", help="The app; default: `app` in forge.toml."
     )(command)
     return traceback_option(command)
 
 
-def _remember_utc(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    ctx.meta[UTC] = wanted
+def _remember_utc(ctx: click.Context, parameter: click.Parameter, is_set: bool) -> None:
+    ctx.meta[UTC] = is_set
 
 
 utc_option = click.option(
@@ -56,41 +59,45 @@ utc_option = click.option(
     callback=_remember_utc,
     help="Show times in UTC instead of the local time zone.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 
 
-def limit_option(most: int = 10_000) -> Callable[[Command], Command]:
-    """Take --limit: how many of a list."""
+def limit_option(maximum: int = 10_000) -> Callable[[Command], Command]:
+    """Add --limit."""
     return click.option(
-        "--limit", type=click.IntRange(1, most), default=50, show_default=True, help="How many."
+        "--limit",
+        type=click.IntRange(1, maximum),
+        default=50,
+        show_default=True,
+        help="Maximum number to list.",
     )
 
 
 class Filled(click.ParamType[str]):
-    """A text with at least one visible character: an empty filter would match everything."""
+    """Text with at least one visible character: an empty filter would match everything."""
 
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not str(value).strip():
-            self.fail("it is empty; leave the option out to match everything", param, ctx)
+            self.fail("the value is empty; leave the option out to match everything", param, ctx)
         return str(value)
 
 
 class Whole(click.ParamType[int]):
-    """A whole number that the database has room for."""
+    """An integer that fits PostgreSQL's bigint."""
 
     name = "integer"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         number: int = click.INT.convert(value, param, ctx)
         if not -(2**63) <= number < 2**63:
-            self.fail(f"{number} is too large; it must be a number of 64 bits", param, ctx)
+            self.fail(f"{number} is out of range; use a 64-bit integer", param, ctx)
         return number
 
 
 class Moment(click.ParamType[datetime]):
-    """A point in time, in ISO 8601 and with its time zone."""
+    """A time in ISO 8601 with a time zone."""
 
     name = "time"
 
@@ -104,3 +111,23 @@ class Moment(click.ParamType[datetime]):
         if moment.tzinfo is None:
             self.fail(f"{value!r} has no time zone; end it with Z or +01:00", param, ctx)
         return moment
+
+
+def read_json(text: str, origin: str) -> Any:
+    """Parse JSON, or raise an error that names its origin."""
+    try:
+        return json.loads(text)
+    # ValueError also covers numbers with thousands of digits; deep nesting exhausts the stack.
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(
+            f'{origin} is not JSON ({error}); write it as \'{{"name": "value"}}\''
+        ) from None
+
+
+def actor() -> str:
+    """Return user@host, for the audit log."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = "unknown"
+    return f"{user}@{socket.gethostname()}"

@@ -1,4 +1,4 @@
-"""What a command works on: the settings, the app, and the event loop to run it in."""
+"""Finds the app or the database of a command, and runs a coroutine with it."""
 
 import asyncio
 import os
@@ -10,24 +10,24 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from forge.app import Forge
-from forge.config import Config
-from forge.config_values import app_reference
+from forge.config.settings import Config
+from forge.config.values import app_reference
 from forge.core.errors import ConfigError, ForgeError, InvalidValue
 
 T = TypeVar("T")
 
 
 class AppNotFound(ForgeError):
-    """The app that was named cannot be imported."""
+    """The app cannot be imported."""
 
 
 def find_app(reference: str | None, config_path: Path | None) -> Forge:
-    """Import the app that is named by a command's argument, by --app or by the settings."""
+    """Import the app named by the argument, by --app or by the settings."""
     config = Config.load(config_path)
     named = reference or config.app
     if named is None:
         raise ConfigError(
-            "no app is named; give it as MODULE:APP, such as shop.jobs:app, or write "
+            "no app given; pass MODULE:APP, such as shop.jobs:app, or write "
             'app = "shop.jobs:app" at the top of forge.toml'
         )
     app = import_app(named)
@@ -37,7 +37,7 @@ def find_app(reference: str | None, config_path: Path | None) -> Forge:
 
 
 def find_database(reference: str | None, config_path: Path | None) -> Forge:
-    """Return an app for its database alone; the code is imported only where it must be asked."""
+    """Return an app for its database; import the code only if it names the database."""
     config = Config.load(config_path)
     if reference is None and (config.database.url is not None or config.app is None):
         return Forge(config)
@@ -45,7 +45,7 @@ def find_database(reference: str | None, config_path: Path | None) -> Forge:
 
 
 def find_app_or_database(reference: str | None, config_path: Path | None) -> Forge:
-    """Return the app where one is named, with its code, and else its database alone."""
+    """Return the imported app if one is configured, else an app for the database alone."""
     is_named = reference is not None or Config.load(config_path).app is not None
     return (find_app if is_named else find_database)(reference, config_path)
 
@@ -62,7 +62,7 @@ def import_app(reference: str) -> Forge:
     for name in attribute.split("."):
         if not hasattr(found, name):
             raise AppNotFound(
-                f"{module} has no {name!r}; write there {name} = forge.Forge(), or name another app"
+                f"{module} has no attribute {name!r}; define it there or name another app"
             )
         found = getattr(found, name)
     if not isinstance(found, Forge):
@@ -74,7 +74,7 @@ def import_app(reference: str) -> Forge:
 
 
 def run(app: Forge, act: Callable[[Forge], Coroutine[Any, Any, T]]) -> T:
-    """Run something with an app in an event loop, the fast one where it is installed."""
+    """Run a coroutine with an app and close the app; uses uvloop if it is installed."""
 
     async def act_and_close() -> T:
         try:
@@ -92,8 +92,8 @@ def _import(module: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and (module + ".").startswith(error.name + "."):
             raise AppNotFound(
-                f"there is no module {error.name!r} in {os.getcwd()} or on the Python path; run "
-                "forge in the folder that holds it, or correct the name"
+                f"module {error.name!r} not found in {os.getcwd()} or on the Python path; run "
+                "forge in the folder that contains it, or correct the name"
             ) from error
         raise _broken(module, error) from error
     except Exception as error:
@@ -101,7 +101,7 @@ def _import(module: str) -> Any:
 
 
 def _broken(module: str, error: Exception) -> AppNotFound:
-    """Say where in the user's own code an import went wrong."""
+    """Return an error that names the line of the user's code that failed to import."""
     if isinstance(error, SyntaxError):
         place = f"{error.filename}, line {error.lineno}"
         what = error.msg
@@ -110,8 +110,8 @@ def _broken(module: str, error: Exception) -> AppNotFound:
         place = f"{frame.filename}, line {frame.lineno}"
         what = str(error)
     return AppNotFound(
-        f"{module} cannot be imported: {type(error).__name__}: {what} ({place}); correct it, or "
-        "see more with --traceback"
+        f"cannot import {module}: {type(error).__name__}: {what} ({place}); correct the error; "
+        "--traceback shows the full traceback"
     )
 
 

@@ -1,4 +1,4 @@
-"""`forge token`: tokens for people and programs; only their hashes are kept."""
+"""`forge token create`: creates API tokens; only their hashes are stored."""
 
 import json
 import secrets
@@ -11,65 +11,59 @@ import click
 from forge.cli.options import Whole, json_option, traceback_option
 
 ROLES = ["user", "staff", "manager"]
-# Makes a leaked token easy to find, for people and for scanners.
+# Lets people and secret scanners recognise a leaked token.
 PREFIX = "forge_"
 
 
-@click.group()
-def token() -> None:
-    """Make tokens for the server."""
-
-
-@token.command()
-@click.option("--name", required=True, help="Whose it is; jobs and the audit say so.")
+@click.command()
+@click.option("--name", required=True, help="Name of its holder, shown in jobs and the audit log.")
 @click.option(
     "--role",
     "roles",
     multiple=True,
     type=click.Choice(ROLES),
     default=["user"],
-    help="What it allows; may be repeated. `user` unless given.",
+    help="Role; may be repeated. Default: user.",
 )
 @click.option(
     "--tenant",
     "tenant_id",
     type=Whole(),
-    help="Whose rows it sees; without one it is an operator's and sees all.",
+    help="Tenant whose rows it can access; without one, an operator token for all tenants.",
 )
 @click.option(
     "--expires",
-    help='When it ends: a duration such as "90d", or a date or time such as 2027-01-31. Never '
-    "unless given.",
+    help='Expiry: a duration such as "90d", or a date or time such as 2027-01-31. Default: never.',
 )
 @json_option
 @traceback_option
 def create(
     name: str, roles: tuple[str, ...], tenant_id: int | None, expires: str | None, as_json: bool
 ) -> None:
-    """Make a token, and print it this once with what to write into forge.toml."""
+    """Create a token, and print it once with its entry for forge.toml."""
     if not name.strip() or not name.isprintable():
-        raise click.BadParameter("must say whose token it is, in printable characters")
+        raise click.BadParameter("--name must be printable text and not empty")
     roles = tuple(role for role in ROLES if role in roles)
     if "manager" in roles and "staff" not in roles:
-        raise click.BadParameter("manager counts only together with staff; add --role staff")
-    made = PREFIX + secrets.token_urlsafe(32)
+        raise click.BadParameter("the role manager requires staff; add --role staff")
+    token = PREFIX + secrets.token_urlsafe(32)
     entry = {
         "name": name,
-        "sha256": hash_of(made),
+        "sha256": hash_of(token),
         "roles": list(roles),
         "tenant_id": tenant_id,
-        "expires_at": None if expires is None else _end(expires),
+        "expires_at": None if expires is None else _expiry(expires),
     }
     if as_json:
-        click.echo(json.dumps({"token": made, **entry}))
+        click.echo(json.dumps({"token": token, **entry}))
         return
-    click.echo(f"token: {made}\n")
-    click.echo("It is not shown again. Write into forge.toml:\n")
+    click.echo(f"token: {token}\n")
+    click.echo("It is not shown again. Add this to forge.toml:\n")
     click.echo(block_of(entry))
 
 
-def _end(given: str) -> str:
-    """Return when a token ends, as the settings write it."""
+def _expiry(given: str) -> str:
+    """Return an expiry as the settings write it."""
     from forge.core.duration import parse_duration
     from forge.core.errors import InvalidValue
 
@@ -86,17 +80,17 @@ def _end(given: str) -> str:
             ) from None
     ends = ends.replace(tzinfo=UTC) if ends.tzinfo is None else ends.astimezone(UTC)
     if ends <= now:
-        raise click.BadParameter(f"--expires {given!r} is past; give a later time")
+        raise click.BadParameter(f"--expires {given!r} is in the past; give a later time")
     return ends.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def hash_of(token: str) -> str:
-    """Return what the settings keep of a token."""
+    """Return the hash of a token, as the settings store it."""
     return sha256(token.encode()).hexdigest()
 
 
 def block_of(entry: Mapping[str, object]) -> str:
-    """Write a token's entry in TOML, whose strings are written as in JSON."""
+    """Return a token's entry in TOML, whose strings are written as in JSON."""
     lines = [
         f"{key} = {json.dumps(value, ensure_ascii=False)}"
         for key, value in entry.items()

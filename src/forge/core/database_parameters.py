@@ -1,4 +1,4 @@
-"""The parameters of a PostgreSQL URL: which values Forge takes, and which it refuses."""
+"""The parameters of a PostgreSQL URL, with the values that Forge accepts."""
 
 import re
 from collections.abc import Callable
@@ -8,24 +8,26 @@ DIGITS = re.compile("[0-9]{1,9}")
 _UTF8 = re.compile("utf-?8|unicode|auto", re.IGNORECASE)
 
 
-class Takes(NamedTuple):
-    """Which values a parameter may have."""
+class AcceptedValues(NamedTuple):
+    """The values that a parameter may have."""
 
     what: str
     accepts: Callable[[str], bool]
 
 
-def _one_of(*values: str) -> Takes:
-    return Takes(" or ".join(values), values.__contains__)
+def _one_of(*values: str) -> AcceptedValues:
+    return AcceptedValues(" or ".join(values), values.__contains__)
 
 
-def _only(value: str, *same: str) -> Takes:
-    return Takes(f"{value}, or left out: Forge has nothing else", (value, *same).__contains__)
+def _only(value: str, *same: str) -> AcceptedValues:
+    return AcceptedValues(
+        f"{value} or omitted, because Forge supports no other value", (value, *same).__contains__
+    )
 
 
-_ANY = Takes("text", lambda value: True)
-_WHOLE = Takes("a whole number", lambda value: DIGITS.fullmatch(value) is not None)
-_SECONDS = Takes("a whole number of seconds", lambda value: bool(DIGITS.fullmatch(value)))
+_ANY = AcceptedValues("text", lambda value: True)
+_WHOLE = AcceptedValues("a whole number", lambda value: DIGITS.fullmatch(value) is not None)
+_SECONDS = AcceptedValues("a whole number of seconds", lambda value: bool(DIGITS.fullmatch(value)))
 
 PARAMETERS = {
     "service": _ANY,
@@ -37,7 +39,7 @@ PARAMETERS = {
     "dbname": _ANY,
     "host": _ANY,
     "port": _ANY,
-    "client_encoding": Takes("UTF8", lambda value: _UTF8.fullmatch(value) is not None),
+    "client_encoding": AcceptedValues("UTF8", lambda value: _UTF8.fullmatch(value) is not None),
     "options": _ANY,
     "application_name": _ANY,
     "fallback_application_name": _ANY,
@@ -45,7 +47,7 @@ PARAMETERS = {
     "keepalives_idle": _SECONDS,
     "keepalives_interval": _SECONDS,
     "keepalives_count": _WHOLE,
-    "tcp_user_timeout": Takes("a whole number of milliseconds", _WHOLE.accepts),
+    "tcp_user_timeout": AcceptedValues("a whole number of milliseconds", _WHOLE.accepts),
     "sslmode": _one_of("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
     "sslnegotiation": _one_of("postgres", "direct"),
     "sslcompression": _only("0"),
@@ -53,7 +55,7 @@ PARAMETERS = {
     "sslkey": _ANY,
     "sslcertmode": _only("allow"),
     "sslpassword": _ANY,
-    "sslrootcert": Takes(
+    "sslrootcert": AcceptedValues(
         "the path of a file, such as /etc/ssl/certs/ca-certificates.crt",
         lambda value: value != "system",
     ),
@@ -74,23 +76,23 @@ PARAMETERS = {
     "load_balance_hosts": _one_of("disable", "random"),
 }
 
-_DRIVER = "asyncpg has nothing like it: leave it out"
+_DRIVER = "asyncpg has no equivalent: omit it"
 UNSUPPORTED = {
-    "hostaddr": "write the address in place of the host's name",
-    "sslcrldir": "name one file as sslcrl",
+    "hostaddr": "use the address as the host",
+    "sslcrldir": "set sslcrl to one file",
     "requirepeer": _DRIVER,
-    "require_auth": "let pg_hba.conf on the server require the method, and leave it out",
-    "scram_client_key": "give a password or a passfile",
-    "scram_server_key": "give a password or a passfile",
+    "require_auth": "require the method in pg_hba.conf on the server, and omit it",
+    "scram_client_key": "use a password or a passfile",
+    "scram_server_key": "use a password or a passfile",
     "oauth_issuer": _DRIVER,
     "oauth_client_id": _DRIVER,
     "oauth_client_secret": _DRIVER,
     "oauth_scope": _DRIVER,
-    "sslkeylogfile": "set the variable SSLKEYLOGFILE",
+    "sslkeylogfile": "set the environment variable SSLKEYLOGFILE",
 }
 
-# libpq's variables that stand in for what a URL leaves out, and those that ask for more protection
-# than there is. Those that asyncpg reads in the same way are left to it.
+# libpq's variables for parameters that the URL omits, including those that require protection Forge
+# does not support. Variables that asyncpg reads in the same way are left to it.
 VARIABLES = {
     "host": "PGHOST",
     "port": "PGPORT",

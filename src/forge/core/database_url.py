@@ -1,4 +1,4 @@
-"""A PostgreSQL URL as libpq reads it: every parameter is used or refused."""
+"""Parses PostgreSQL URLs as libpq does; unsupported parameters are errors."""
 
 import re
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from forge.core.errors import ConfigError
 from forge.core.suggestion import suggestion
 
 DEFAULT_PORT = 5432
-# Where a server on this machine is looked for when no host is named.
-DEFAULT_PLACES = ("/run/postgresql", "/var/run/postgresql", "/tmp", "localhost")
+# Where to look for a local server if the URL names no host.
+DEFAULT_HOSTS = ("/run/postgresql", "/var/run/postgresql", "/tmp", "localhost")
 # libpq's shortest timeout for one host, in seconds.
-SHORTEST_TIMEOUT = 2.0
+MIN_TIMEOUT = 2.0
 
 
 class Host(NamedTuple):
-    """One place to connect to: a name, an address or the folder of a socket."""
+    """One host to connect to: a name, an address or the folder of a socket."""
 
     name: str
     port: int
@@ -28,7 +28,7 @@ class Host(NamedTuple):
 
 
 class TcpOptions(NamedTuple):
-    """How the kernel notices a dead peer: seconds, and milliseconds for `user_timeout`."""
+    """How the kernel detects a dead peer, in seconds; `user_timeout` in milliseconds."""
 
     keepalives: bool = True
     idle: int = 30
@@ -42,7 +42,7 @@ class ConnectionTarget:
     """Where to connect and how; None leaves a value to the driver."""
 
     hosts: tuple[Host, ...]
-    # The kind of session that is wanted: libpq's target_session_attrs.
+    # The required kind of session: libpq's target_session_attrs.
     session: str = "any"
     is_balanced: bool = False
     # Seconds for each host; None: [database] connect_timeout decides.
@@ -51,31 +51,31 @@ class ConnectionTarget:
     password: str | None = field(default=None, repr=False)
     passfile: str | None = None
     database: str | None = None
-    # What asyncpg reads from a URL itself.
+    # Passed to asyncpg as part of a URL.
     tls: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_direct_tls: bool = False
     kerberos: Mapping[str, str] = field(default_factory=dict)
-    # What the server is to set at the start of a session.
+    # Session settings sent when connecting.
     settings: Mapping[str, str] = field(default_factory=dict)
     tcp: TcpOptions = field(default_factory=TcpOptions)
 
     @property
     def place(self) -> str:
-        """Name the database and its hosts; never the login, which may hold a password."""
+        """The database and its hosts, without the login, which may contain a password."""
         hosts = ", ".join(map(str, self.hosts))
         database = self.database or self.user
         if database and "@" in database:
-            return "in the URL"  # a password with a / in it was taken for hosts and a database
+            return "in the URL"  # an unescaped / in a password: part of it was read as the database
         return f'"{database}" at {hosts}' if database else f"at {hosts}"
 
     def timeout_for_each(self, total: float) -> float:
-        """Return the seconds that one host may take of those that all may take."""
+        """Return the timeout for one host, given the total for all hosts."""
         if self.connect_timeout is not None:
             return self.connect_timeout
-        return max(total / len(self.hosts), min(total, SHORTEST_TIMEOUT))
+        return max(total / len(self.hosts), min(total, MIN_TIMEOUT))
 
     def suits(self, *, in_recovery: bool, is_read_only: bool) -> bool:
-        """Whether a server in this state is of the kind that is wanted."""
+        """Whether a server in this state satisfies target_session_attrs."""
         match self.session:
             case "read-write":
                 return not (in_recovery or is_read_only)
@@ -89,11 +89,11 @@ class ConnectionTarget:
 
 
 def read_url(url: str) -> dict[str, str]:
-    """Split a URL into libpq's parameters; their values are not judged."""
+    """Split a URL into libpq's parameters, without checking their values."""
     match = _URL.fullmatch(url)
     if match is None:
-        raise _unreadable() from None
-    # The last @: a password may hold others that were not escaped, the name of a host may not.
+        raise _invalid_url() from None
+    # The last @: a password may contain unescaped ones, the name of a host cannot.
     login, _, place = match["place"].rpartition("@")
     user, _, password = login.partition(":")
     found = {"user": user} if user else {}
@@ -107,9 +107,9 @@ def read_url(url: str) -> dict[str, str]:
     for pair in filter(None, (match["query"] or "").split("&")):
         name, equals, value = pair.partition("=")
         is_known = unquote(name) in PARAMETERS or unquote(name) in UNSUPPORTED
-        # With an @ it is more likely a password that has a ? in it, whose parts nobody may read.
+        # With an @ it is probably part of a password with a ?, which must not appear in errors.
         if not equals or ("@" in value and not is_known):
-            raise _unreadable() from None
+            raise _invalid_url() from None
         found[unquote(name)] = unquote(value)
     return _without_jdbc(found)
 
@@ -117,13 +117,13 @@ def read_url(url: str) -> dict[str, str]:
 def connection_target(
     url: str, env: Mapping[str, str] | None = None, service: Mapping[str, str] | None = None
 ) -> ConnectionTarget:
-    """Read a URL; what it leaves out comes from a service's entry, then from PG* variables."""
+    """Parse a URL; omitted parameters come from a service entry, then from PG* variables."""
     given = {**(service or {}), **read_url(url)}
     for name, variable in VARIABLES.items():
         if not given.get(name) and (value := (env or {}).get(variable)):
             given[name] = value
     hosts = _hosts(given)
-    _refuse_unusable(given)
+    _check_parameters(given)
     return ConnectionTarget(
         hosts=hosts,
         session=given.get("target_session_attrs", "any"),
@@ -142,10 +142,10 @@ def connection_target(
 
 
 def with_database(url: str, name: str) -> str:
-    """Return the same URL for another database, whichever way it names its own."""
+    """Return the same URL for another database, however the URL names its own."""
     match = _URL.fullmatch(url)
     if match is None:
-        raise _unreadable() from None
+        raise _invalid_url() from None
     pairs = (match["query"] or "").split("&")
     query = "&".join(pair for pair in pairs if unquote(pair.partition("=")[0]) != "dbname")
     return f"postgresql://{match['place']}/{quote(name)}" + (f"?{query}" if query else "")
@@ -154,14 +154,14 @@ def with_database(url: str, name: str) -> str:
 def _hosts_and_ports(place: str) -> tuple[str, str]:
     found = [_HOST.fullmatch(each) for each in place.split(",")]
     if not all(found):
-        raise _unreadable() from None
+        raise _invalid_url() from None
     names = [(each["v6"] or each["name"] or "") for each in found if each]
     ports = [(each["port"] or "") for each in found if each]
     return ",".join(names), ",".join(ports)
 
 
 def _without_jdbc(given: dict[str, str]) -> dict[str, str]:
-    """Take JDBC's `ssl=true`, as libpq does."""
+    """Accept JDBC's `ssl=true`, as libpq does."""
     if given.get("ssl") == "true":
         del given["ssl"]
         return {"sslmode": "require", **given}
@@ -169,18 +169,18 @@ def _without_jdbc(given: dict[str, str]) -> dict[str, str]:
 
 
 def _hosts(given: Mapping[str, str]) -> tuple[Host, ...]:
-    names = given["host"].split(",") if given.get("host") else list(DEFAULT_PLACES)
+    names = given["host"].split(",") if given.get("host") else list(DEFAULT_HOSTS)
     ports = given.get("port", "").split(",")
     if len(ports) == 1:
         ports *= len(names)
     if len(ports) != len(names):
         raise ConfigError(
-            f"the URL of the database has {len(names)} hosts and {len(ports)} ports; give one port "
-            "for all hosts, or one for each"
+            f"the database URL has {len(names)} hosts and {len(ports)} ports; give one port for "
+            "all hosts, or one for each"
         )
     if not all(names):
         raise ConfigError(
-            "the URL of the database has an empty name in its list of hosts; name every host"
+            "the database URL has an empty name in its list of hosts; name every host"
         )
     return tuple(
         Host(name, _port(port) if port else DEFAULT_PORT)
@@ -189,15 +189,15 @@ def _hosts(given: Mapping[str, str]) -> tuple[Host, ...]:
 
 
 def _port(text: str) -> int:
-    # The text is not repeated: it may be the end of a password.
+    # The error does not quote the text: it may be the end of a password.
     if not DIGITS.fullmatch(text) or not 0 < int(text) < 65_536:
-        raise _unreadable() from None
+        raise _invalid_url() from None
     return int(text)
 
 
 def _connect_timeout(given: Mapping[str, str]) -> float | None:
     seconds = _whole(given, "connect_timeout", 0)
-    return max(float(seconds), SHORTEST_TIMEOUT) if seconds else None
+    return max(float(seconds), MIN_TIMEOUT) if seconds else None
 
 
 def _settings(given: Mapping[str, str]) -> dict[str, str]:
@@ -207,43 +207,41 @@ def _settings(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _tcp(given: Mapping[str, str]) -> TcpOptions:
-    usual = TcpOptions()
+    default = TcpOptions()
     return TcpOptions(
         given.get("keepalives", "1") != "0",
-        _whole(given, "keepalives_idle", usual.idle) or usual.idle,
-        _whole(given, "keepalives_interval", usual.interval) or usual.interval,
-        _whole(given, "keepalives_count", usual.probes) or usual.probes,
-        _whole(given, "tcp_user_timeout", usual.user_timeout),
+        _whole(given, "keepalives_idle", default.idle) or default.idle,
+        _whole(given, "keepalives_interval", default.interval) or default.interval,
+        _whole(given, "keepalives_count", default.probes) or default.probes,
+        _whole(given, "tcp_user_timeout", default.user_timeout),
     )
 
 
-def _whole(given: Mapping[str, str], name: str, usual: int) -> int:
-    return int(given[name]) if given.get(name) else usual
+def _whole(given: Mapping[str, str], name: str, default: int) -> int:
+    return int(given[name]) if given.get(name) else default
 
 
-def _refuse_unusable(given: Mapping[str, str]) -> None:
+def _check_parameters(given: Mapping[str, str]) -> None:
     for name, value in given.items():
         if name in UNSUPPORTED:
             raise ConfigError(
-                f"Forge does not support {name} in the URL of the database; {UNSUPPORTED[name]}"
+                f"Forge does not support {name} in the database URL; {UNSUPPORTED[name]}"
             )
         if name not in PARAMETERS:
             raise ConfigError(
-                f"unknown parameter {name!r} in the URL of the database; "
-                f"{suggestion(name, PARAMETERS, 'it')}; a setting of the server is written "
+                f"unknown parameter {name!r} in the database URL; "
+                f"{suggestion(name, PARAMETERS, 'it')}; write a server setting as "
                 "options=-c%20name%3Dvalue"
             )
-        takes = PARAMETERS[name]
-        if value and not takes.accepts(value):
-            raise ConfigError(
-                f"{name} in the URL of the database must be {takes.what}, not {value!r}"
-            )
+        accepted = PARAMETERS[name]
+        if value and not accepted.accepts(value):
+            raise ConfigError(f"{name} in the database URL must be {accepted.what}, not {value!r}")
 
 
-def _unreadable() -> ConfigError:
-    # Nothing of the URL is repeated: what was read as a port may be the end of a password.
+def _invalid_url() -> ConfigError:
+    # The error quotes no part of the URL: what was read as a port may be the end of a password.
     return ConfigError(
-        "the URL of the database cannot be read; write it as "
+        "the database URL is invalid; write it as "
         "postgresql://user:password@host:5432/database, with %2F for / and %40 for @ in a password"
     )
 

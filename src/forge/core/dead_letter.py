@@ -1,4 +1,4 @@
-"""Dead letters as the database has them, and what a review of them comes to."""
+"""Dead letters as stored, filters on them, and the results of reviews."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple, Self, TypedDict, get_args
 from uuid import UUID
 
 from forge.core.errors import InvalidValue
+from forge.core.payload_rules import check_category
 from forge.core.row import values_of
-from forge.core.rules import check_category
 
 LetterStatus = Literal["pending_review", "reprocessed", "discarded"]
 STATUSES: tuple[LetterStatus, ...] = get_args(LetterStatus)
@@ -18,7 +18,7 @@ JSON_COLUMNS = ("payload", "edited_payload", "attempts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A job that needs a person; lists leave out `payload`, `edited_payload` and `attempts`."""
+    """A job that needs review; lists omit `payload`, `edited_payload` and `attempts`."""
 
     dlq_id: int
     job_id: UUID
@@ -52,13 +52,13 @@ class DeadLetter:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """Read a row, of a list or in full."""
+        """Read a row, of a list or with all columns."""
         return cls(**values_of(cls, row, JSON_COLUMNS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterGroup:
-    """Dead letters of one cause: type, category, error class, exception and place in the code."""
+    """Dead letters with one cause: type, category, error class, exception and code location."""
 
     fingerprint: str
     job_type: str
@@ -74,7 +74,7 @@ class DeadLetterGroup:
 
 
 class Causes(TypedDict, total=False):
-    """Which dead letters are meant, whatever became of them; None means any."""
+    """Conditions on the cause and tenant of dead letters; None means any."""
 
     job_type: str | None
     category: str | None
@@ -88,7 +88,7 @@ CAUSES = tuple(Causes.__annotations__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterFilter:
-    """Which dead letters are meant, by their status too."""
+    """Conditions on the status, cause and tenant of dead letters; None means any."""
 
     status: str | None = None
     job_type: str | None = None
@@ -104,13 +104,13 @@ class LetterFilter:
 
     @property
     def names_causes(self) -> bool:
-        """Whether more is asked for than a status and a tenant."""
+        """Whether it has conditions beyond status and tenant."""
         causes = (self.job_type, self.category, self.error_class, self.fingerprint)
         return any(cause is not None for cause in causes)
 
 
 class Page(NamedTuple):
-    """Some dead letters, how many there are in all, and where the next page begins."""
+    """A page of dead letters, the total count, and the cursor of the next page."""
 
     items: list[DeadLetter]
     total_count: int
@@ -118,7 +118,7 @@ class Page(NamedTuple):
 
 
 class Reprocessed(NamedTuple):
-    """The job that a dead letter became."""
+    """The job that reprocesses a dead letter."""
 
     dlq_id: int
     new_job_id: UUID
@@ -127,7 +127,7 @@ class Reprocessed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How many dead letters, or jobs, there are, by what."""
+    """Counts of dead letters or jobs."""
 
     total: int = 0
     by_status: dict[str, int] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class Statistics:
 
     @classmethod
     def from_rows(cls, found: Iterable[Mapping[str, Any]]) -> Self:
-        """Add up rows of status, category, type, error class and how many; none counts as none."""
+        """Sum rows of status, category, type, error class and count; null is counted as "none"."""
         by: dict[str, dict[str, int]] = {name: {} for name in _COLUMNS}
         total = 0
         for row in found:

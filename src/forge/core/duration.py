@@ -1,4 +1,4 @@
-"""Durations as people write them: "30s", "5m", "2h", "1000ms", "7d"."""
+"""Parses and formats durations such as "30s", "5m", "2h", "1000ms" and "7d"."""
 
 import re
 import reprlib
@@ -6,24 +6,24 @@ from datetime import timedelta
 
 from forge.core.errors import InvalidValue
 
-# A deadline is now plus a duration: past a century it is a mistake, and far past it the sum
-# overflows Python's datetime.
-LONGEST = timedelta(days=36_500)
+# The longest accepted duration: a century. Deadlines are now plus a duration, and much longer ones
+# overflow Python's datetime.
+MAX_DURATION = timedelta(days=36_500)
 
 
 def parse_duration(value: object, *, what: str = "timeout", allow_zero: bool = False) -> timedelta:
-    """Read a duration from text such as "30s" or take a timedelta, refusing what makes no sense."""
+    """Return a duration from text such as "30s" or a timedelta; raise InvalidValue if invalid."""
     duration = value if isinstance(value, timedelta) else _read(value, what)
     if duration < timedelta(0) or (not duration and not allow_zero):
         bound = "zero or more" if allow_zero else "more than zero"
         raise InvalidValue(f"{what} must be {bound}, not {_shown(value)}; {ALLOWED}")
-    if duration > LONGEST:
+    if duration > MAX_DURATION:
         raise _too_long(value, what)
     return duration
 
 
 def format_duration(duration: timedelta) -> str:
-    """Write a duration in its shortest exact form, which parse_duration reads back."""
+    """Return a duration in its shortest exact form, which parse_duration accepts."""
     sign = "-" if duration < timedelta(0) else ""
     duration = abs(duration)
     if not duration:
@@ -49,7 +49,7 @@ ALLOWED = (
 )
 _WRITTEN = re.compile(r"(-?)0*([0-9]+)(us|ms|s|m|h|d)")
 # More digits than this overflow in every unit, and int() refuses very long numbers.
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 
 
 def _read(value: object, what: str) -> timedelta:
@@ -57,7 +57,7 @@ def _read(value: object, what: str) -> timedelta:
     if written is None:
         raise InvalidValue(f"{what} {_shown(value)} is not a duration; {ALLOWED}")
     sign, digits, unit = written.groups()
-    if len(digits) > _MOST_DIGITS:
+    if len(digits) > _MAX_DIGITS:
         raise _too_long(value, what)
     try:
         duration = int(digits) * UNITS[unit]
@@ -67,7 +67,7 @@ def _read(value: object, what: str) -> timedelta:
 
 
 def _too_long(value: object, what: str) -> InvalidValue:
-    longest = format_duration(LONGEST)
+    longest = format_duration(MAX_DURATION)
     return InvalidValue(f"{what} must be at most {longest}, not {_shown(value)}; shorten it")
 
 

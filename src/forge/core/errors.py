@@ -1,4 +1,4 @@
-"""The one tree of errors: every error that Forge raises on purpose is a ForgeError."""
+"""Forge's exceptions: every error that Forge raises on purpose is a ForgeError."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Self
@@ -6,22 +6,22 @@ from uuid import UUID
 
 
 class Fault(NamedTuple):
-    """What is wrong with one value, and where it lies."""
+    """What is wrong with one value, and its path."""
 
     path: str
     message: str
 
 
 class ForgeError(Exception):
-    """Something Forge refuses or cannot do; the message ends with what to do about it."""
+    """Base class of Forge's errors; the message ends with what to do."""
 
 
 class InvalidValue(ForgeError, ValueError):
-    """A setting or an argument is not one of the values that are allowed."""
+    """A setting or an argument has a value that is not allowed."""
 
 
 class InvalidPayload(ForgeError, ValueError):
-    """A value cannot be stored as JSON; `path` says where, `faults` all that is wrong with it."""
+    """A value cannot be stored as JSON; `path` is the first problem, `faults` lists all."""
 
     def __init__(self, message: str, path: str = "$", faults: Sequence[Fault] = ()) -> None:
         super().__init__(message)
@@ -30,14 +30,14 @@ class InvalidPayload(ForgeError, ValueError):
 
 
 class UndecodablePayload(InvalidPayload):
-    """A stored payload cannot be read, or does not fit its type: another attempt changes nothing.
+    """A stored payload cannot be decoded or does not fit its type; a retry would fail again.
 
-    PostgreSQL takes longer numbers and deeper values than Python.
+    PostgreSQL accepts longer numbers and deeper nesting than Python.
     """
 
 
 class ConfigError(ForgeError):
-    """The configuration cannot be used; `problems` holds every fault, one line each."""
+    """The configuration is invalid; `problems` has one line per problem."""
 
     def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class ConfigError(ForgeError):
 
 
 class _Unknown(ForgeError, LookupError):
-    """`summary` is the message without the advice, which is for the operators of Forge."""
+    """`summary` is the message without the advice, which is for operators."""
 
     def __init__(self, summary: str = "", advice: str = "") -> None:
         super().__init__(f"{summary}; {advice}" if advice else summary)
@@ -53,46 +53,46 @@ class _Unknown(ForgeError, LookupError):
 
 
 class UnknownJobType(_Unknown):
-    """Nobody registered a job type of this name."""
+    """No job type of this name is registered."""
 
 
 class UnknownJob(_Unknown):
-    """There is no job of this id, or no more, or it is another tenant's."""
+    """No job has this id, or it was deleted, or it belongs to another tenant."""
 
     @classmethod
     def of(cls, job_id: UUID | str) -> Self:
-        """Say which one."""
+        """Return the error for this job id."""
         return cls(f"there is no job {job_id}", "it may have been deleted or pruned")
 
 
 class UnknownSchedule(_Unknown):
-    """There is no schedule of this type, key and tenant."""
+    """No schedule has this type, key and tenant."""
 
 
 class UnknownDeadLetter(_Unknown):
-    """There is no dead letter of this id, or it is another tenant's."""
+    """No dead letter has this id, or it belongs to another tenant."""
 
 
 class AlreadyReviewed(ForgeError):
-    """Somebody else has reprocessed or discarded this dead letter."""
+    """This dead letter has already been reprocessed or discarded."""
 
 
 class NotRegistered(ForgeError):
-    """A job was dispatched, or a mutation or action called, that no app has registered."""
+    """A job was dispatched, or a mutation or action called, that is not registered with an app."""
 
 
 class DatabaseUnavailable(ForgeError):
-    """The database does not answer; nothing was written, or it is not known whether it was."""
+    """The database does not answer; the write did not happen, or its outcome is unknown."""
 
 
 class AccessRefused(DatabaseUnavailable):
-    """The database is there and does not let Forge in: the login, or the database, is wrong."""
+    """The database answered and rejected the login: the login or the database is wrong."""
 
 
 class StatementRefused(ForgeError):
-    """The database answered, and would not do what it was asked.
+    """The database rejected a statement.
 
-    `blames_value` says whether it would refuse the same values for ever.
+    `blames_value` says whether it would reject the same values every time.
     """
 
     def __init__(self, message: str = "", *, blames_value: bool = False) -> None:
@@ -101,23 +101,23 @@ class StatementRefused(ForgeError):
 
 
 class GrantMissing(StatementRefused):
-    """A mutation or an action used a table that the login of its process has no rights on."""
+    """A mutation or an action used a table on which its login has no rights."""
 
 
 class SchemaMissing(ForgeError):
-    """The database has no Forge tables, or older ones than this version needs."""
+    """The database has no Forge tables, or older ones than this version requires."""
 
 
 class StaleAttempt(ForgeError):
-    """This attempt no longer owns its job: it was cancelled, or rescued and given to another."""
+    """This attempt no longer owns its job: it was cancelled, or rescued and claimed again."""
 
 
 class JobFailed(ForgeError):
-    """The job whose result was awaited ended without one."""
+    """The awaited job ended without a result."""
 
 
 class ResultTimeout(ForgeError, TimeoutError):
-    """The job was not done in the time its result was awaited."""
+    """The job did not end before the timeout of the wait for its result."""
 
 
 class Cancelled(ForgeError):
@@ -125,4 +125,4 @@ class Cancelled(ForgeError):
 
 
 class TimedOut(ForgeError, TimeoutError):
-    """A handler ran longer than its timeout: raised inside it in a thread, or to who called it."""
+    """A handler ran longer than its timeout; raised in the handler's thread, or to its caller."""

@@ -1,15 +1,15 @@
-"""When a waiting job will start: from how quickly its line moved lately, with honest bounds."""
+"""Estimates when a waiting job will start, from the recent throughput of its lane."""
 
 from collections.abc import Sequence
 from math import sqrt
 from typing import NamedTuple
 
-# Fewer starts than this say nothing, and neither do those of longer ago.
-FEWEST = 3
-LATELY = 600.0
-# How many standard deviations the bounds lie away, and the widest they get.
+# The minimum number of starts for an estimate, and how many seconds back they count.
+MIN_STARTS = 3
+RECENT_SECONDS = 600.0
+# The width of the bounds in standard deviations, and their limit.
 DEVIATIONS = 2.0
-LEAST_CONFIDENCE = 0.1
+MIN_CONFIDENCE = 0.1
 # Seconds to which bounds are rounded for tenants: from ten seconds to a month.
 STEPS = (
     0.0,
@@ -28,7 +28,7 @@ STEPS = (
 
 
 class Eta(NamedTuple):
-    """Seconds until a start: not before the one, and by the other if the line moves as it did."""
+    """Bounds in seconds on when a job starts, if its lane keeps its recent throughput."""
 
     low: float
     high: float | None
@@ -37,24 +37,24 @@ class Eta(NamedTuple):
 def estimate(
     ahead: int, due_in: float, starts: Sequence[float], *, is_capped: bool = False
 ) -> Eta | None:
-    """Say when a job starts that has so many before it; None where the line did not move lately.
+    """Estimate when a job with `ahead` jobs before it starts; None without recent starts.
 
-    `starts` are the latest starts of its line, in seconds ago. With `is_capped` there are more
-    before it than were counted, so that nothing bounds the time from above.
+    `starts` are the latest starts of its lane, in seconds ago. With `is_capped` more jobs are
+    ahead of it than were counted, so there is no upper bound.
     """
-    lately = sorted(ago for ago in starts if ago <= LATELY)
-    if len(lately) < FEWEST:
+    recent = sorted(ago for ago in starts if ago <= RECENT_SECONDS)
+    if len(recent) < MIN_STARTS:
         return None
-    rates = [_rate(lately[:count]) for count in _windows(len(lately))]
-    doubt = DEVIATIONS / sqrt(len(lately))
+    rates = [_rate(recent[:count]) for count in _windows(len(recent))]
+    doubt = DEVIATIONS / sqrt(len(recent))
     quickest = max(rates) * (1 + doubt)
-    slowest = min(rates) * max(1 - doubt, LEAST_CONFIDENCE)
+    slowest = min(rates) * max(1 - doubt, MIN_CONFIDENCE)
     low = max(due_in, ahead / quickest, 0.0)
     return Eta(low, None if is_capped else max(due_in, (ahead + 1) / slowest, low))
 
 
 def coarse(eta: Eta) -> Eta:
-    """Round outwards to a few steps, which say when and hardly how busy others are.
+    """Round outwards to a few steps, which reveal little about the load of other tenants.
 
     >>> coarse(Eta(31.5, 52.8)), coarse(Eta(3, None))
     (Eta(low=30.0, high=60.0), Eta(low=0.0, high=None))
@@ -66,7 +66,7 @@ def coarse(eta: Eta) -> Eta:
 
 
 def coarse_place(place: int) -> int:
-    """Return the power of ten, from ten on, that a place does not exceed.
+    """Return the smallest power of ten, at least ten, that is not below a place.
 
     >>> coarse_place(1), coarse_place(10), coarse_place(11)
     (10, 10, 100)
@@ -78,10 +78,10 @@ def coarse_place(place: int) -> int:
 
 
 def _windows(count: int) -> list[int]:
-    """Look at all, a half and a quarter of them: there a line shows that speeds up or stalls."""
-    return [size for size in (count, count // 2, count // 4) if size >= FEWEST]
+    """Return all, half and a quarter of the starts, to detect a lane that speeds up or stalls."""
+    return [size for size in (count, count // 2, count // 4) if size >= MIN_STARTS]
 
 
-def _rate(lately: Sequence[float]) -> float:
-    """Count from the first of these starts until now, so that a line that stands still slows."""
-    return len(lately) / max(lately[-1], 0.001)
+def _rate(recent: Sequence[float]) -> float:
+    """Return starts per second up to now, so that the rate of a stalled lane drops."""
+    return len(recent) / max(recent[-1], 0.001)

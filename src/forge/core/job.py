@@ -1,12 +1,21 @@
-"""A job as the worker that claimed it knows it, in the order in which jobs/claim returns it."""
+"""A job: as the worker that claimed it has it, and as its row shows it."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 from uuid import UUID
+
+from forge.core.job_columns import JOB_COLUMNS
+from forge.core.lifecycle import State, Status
+from forge.core.row import values_of
 
 BEGINNING_OF_TIME = datetime.min.replace(tzinfo=UTC)
 EARLIEST = BEGINNING_OF_TIME.timestamp()
+# The queue of the built-in jobs, which every worker serves whatever its `queues` setting says.
+BUILTIN_QUEUE = "forge"
+_JSON = tuple(column.name for column in JOB_COLUMNS if column.type == "jsonb")
 
 
 class Priority(IntEnum):
@@ -24,10 +33,14 @@ PriorityLike = PriorityName | Literal[100, 75, 50, 25, 0] | Priority
 
 
 class Job(NamedTuple):
-    """One attempt at a job: `(id, lease)` is the fence around everything it writes."""
+    """One attempt at a job: `(id, lease)` is the fence around everything it writes.
+
+    Its fields are the columns that claims return, by name.
+    """
 
     id: UUID
     lease: int
+    type: str
     input: str
     attempt: int
     max_attempts: int
@@ -37,18 +50,17 @@ class Job(NamedTuple):
     lone_crashes: int
     # Whether a worker died while it ran this job, so that it must run alone.
     is_suspect: bool
-    timeout: timedelta | None
-    expired: bool | None
-    tenant_id: int | None
-    correlation_id: UUID | None
-    auth: str | None
-    checkpoint: str | None
-    traceparent: str | None
-    category: str | None
-    type: str
     queue: str
     worker_capability: str | None
     priority: int
+    timeout: timedelta | None = None
+    expired: bool | None = None
+    tenant_id: int | None = None
+    correlation_id: UUID | None = None
+    auth: str | None = None
+    checkpoint: str | None = None
+    traceparent: str | None = None
+    category: str | None = None
 
     @property
     def scheduled_at(self) -> datetime:
@@ -58,3 +70,71 @@ class Job(NamedTuple):
     @property
     def has_attempts(self) -> bool:
         return self.attempt < self.max_attempts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """One row of forge_jobs at one moment."""
+
+    id: UUID
+    job_type: str
+    input: Any
+    output: Any
+    status: Status
+    priority: int
+    attempts: int
+    max_attempts: int
+    last_error: str | None
+    progress_percent: int | None
+    progress_message: str | None
+    worker_capability: str | None
+    worker_id: UUID | None
+    idempotency_key: str | None
+    scheduled_at: datetime
+    created_at: datetime
+    claimed_at: datetime | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    failed_at: datetime | None
+    cancelled_at: datetime | None
+    last_heartbeat: datetime | None
+    lease: int
+    crashes: int
+    lone_crashes: int
+    suspect: bool
+    queue: str
+    tenant_id: int | None
+    category: str | None
+    correlation_id: UUID | None
+    payload_version: str
+    error_class: str | None
+    auth: Any
+    traceparent: str | None
+    timeout: timedelta | None
+    expires_at: datetime | None
+    retry_of: UUID | None
+    parent_id: UUID | None
+    tags: list[str] | None
+    meta: Any
+    checkpoint: Any
+    # when it was dispatched for, once scheduled_at says something else
+    original_scheduled_at: datetime | None = None
+    # columns that Python cannot read, or that hold what they must not; they are None here
+    undecodable: tuple[str, ...] = ()
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """Read a row."""
+        values = values_of(cls, row, _JSON)
+        # text[] takes nulls and lists of lists
+        if not all(isinstance(tag, str) for tag in values["tags"] or ()):
+            values |= {"tags": None, "undecodable": (*values.get("undecodable", ()), "tags")}
+        return cls(**values | {"status": Status(values["status"])})
+
+    @property
+    def state(self) -> State:
+        return self.status.state
+
+    @property
+    def is_final(self) -> bool:
+        return self.status.is_final

@@ -1,11 +1,11 @@
-"""The lifecycle of a job: one table from which SQL, docs and types are generated."""
+"""The lifecycle of a job: the table from which SQL, docs and types are generated."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Where a job stands."""
+    """The status of a job."""
 
     PENDING = "pending"
     CLAIMED = "claimed"
@@ -26,7 +26,7 @@ class Status(StrEnum):
 
 
 class State(StrEnum):
-    """The coarser view of a status that the outside world is shown beside it."""
+    """The coarser state that APIs return together with the status."""
 
     QUEUED = "queued"
     PROCESSING = "processing"
@@ -37,7 +37,7 @@ class State(StrEnum):
 
 
 class Verb(StrEnum):
-    """What may be done to a job: one verb per transition."""
+    """The operations on a job: one verb per transition."""
 
     CLAIM = "claim"
     START = "start"
@@ -74,8 +74,8 @@ LIFECYCLE: Mapping[tuple[Status, Verb], Status] = {
     (Status.RUNNING, Verb.CANCEL): Status.CANCELLED,
 }
 
-# Verbs that one statement may carry out together: a free slot starts what it claims,
-# and a claim by id takes a dead owner's job without a stop in between.
+# Verbs that one statement may perform together: a free slot starts the job it claims,
+# and a claim by id takes over the job of a dead worker.
 AT_ONCE: tuple[tuple[Verb, ...], ...] = (
     (Verb.CLAIM, Verb.START),
     (Verb.RESCUE, Verb.CLAIM),
@@ -98,19 +98,19 @@ STATES: Mapping[Status, State] = {
 }
 
 MEANINGS: Mapping[Status, str] = {
-    Status.PENDING: "waiting for its time and a worker",
-    Status.CLAIMED: "a worker owns it, not started",
+    Status.PENDING: "waiting for `scheduled_at` and a worker",
+    Status.CLAIMED: "owned by a worker, not started",
     Status.RUNNING: "executing",
     Status.COMPLETED: "done; final",
-    Status.RETRY: "an attempt failed; waits for `scheduled_at`",
-    Status.FAILED: "failed for good, no dead letter wanted; final",
-    Status.DEAD_LETTER: "failed for good and lies in the dead-letter store for review; final",
+    Status.RETRY: "an attempt failed; waiting for `scheduled_at`",
+    Status.FAILED: "failed permanently, without a dead letter; final",
+    Status.DEAD_LETTER: "failed permanently, with a dead letter for review; final",
     Status.CANCELLED: "ended on request; final",
 }
 
 
 def allowed_moves() -> dict[tuple[Status, Status], set[int]]:
-    """Every move that some verb, or some verbs at once, make, and by how much the lease grows."""
+    """Return the possible transitions of single and combined verbs, and how far the lease grows."""
     moves: dict[tuple[Status, Status], set[int]] = {}
     for start in Status:
         moves.setdefault((start, start), set()).add(0)
@@ -121,7 +121,7 @@ def allowed_moves() -> dict[tuple[Status, Status], set[int]]:
 
 
 def after(start: Status, *verbs: Verb) -> Status | None:
-    """Where these verbs lead from `start`; None when one of them is forbidden on the way."""
+    """Return the status after these verbs; None if one of them is not allowed."""
     status: Status | None = start
     for verb in verbs:
         status = LIFECYCLE.get((status, verb)) if status else None

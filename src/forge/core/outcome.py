@@ -1,14 +1,28 @@
-"""What a run came to, and the one pure function that decides what it means for the job."""
+"""The outcomes of an attempt, and the one pure function that decides what each means."""
 
+import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from forge.core.fingerprint import fingerprint
 from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.retry import Retry, retry_delay
+
+
+def fingerprint(
+    job_type: str, category: str | None, error_class: str | None, exception: str, place: str
+) -> str:
+    """Name a cause by its type and category, its class, its exception and its place in the code.
+
+    The category of a type may change: lists by category find letters by their fingerprints.
+
+    >>> fingerprint("mail", None, None, "ValueError", "shop.mail:send")
+    'cb7cfd8948a9cafc'
+    """
+    cause = "\0".join((job_type, category or "", error_class or "", exception, place))
+    return hashlib.sha256(cause.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 class Returned(NamedTuple):
@@ -49,7 +63,7 @@ class Snoozed(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """Nobody wants the job any more: its `expires_at` passed before it ran."""
+    """The job is obsolete: its `expires_at` passed before it ran."""
 
 
 class Crashed(NamedTuple):
@@ -65,7 +79,7 @@ class Released(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """The handler committed the completion itself, or has nothing to say; its output may follow."""
+    """The handler committed the completion itself, or was cancelled; its output may follow."""
 
     output: str | None = None
 
@@ -75,7 +89,7 @@ Outcome = Returned | Raised | Snoozed | Expired | Crashed | Released
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a job's type says about failing."""
+    """How a job type handles failures."""
 
     retry: Retry | None
     dead_letter: bool
@@ -113,9 +127,9 @@ class Settlement(NamedTuple):
 
 
 Ack = Completion | Settlement
-# An attempt is given back for a database that went away unless this many were ended by us before: a
-# statement that takes its server down every time has to come to an end.
-MOST_LOSSES = 10
+# How many attempts at a job are given back because the database went away: a statement that crashes
+# the server every time has to end.
+MAX_LOSSES = 10
 
 
 def settle(job: Job, outcome: Outcome, policy: Policy, chance: float) -> Ack:
@@ -123,7 +137,7 @@ def settle(job: Job, outcome: Outcome, policy: Policy, chance: float) -> Ack:
     if isinstance(outcome, Returned):  # nearly always, and quicker than a match
         return Completion(job.id, job.lease, outcome.output, job)
     match outcome:
-        case Raised(failure) if failure.is_loss and job.crashes < MOST_LOSSES:
+        case Raised(failure) if failure.is_loss and job.crashes < MAX_LOSSES:
             return _lost(job, _classed(job, failure), chance)
         case Raised(failure) if failure.is_final or not job.has_attempts:
             return _ended(job, _classed(job, failure), policy)
@@ -204,7 +218,7 @@ def _lost(job: Job, failure: Failure, chance: float) -> Settlement:
 
 
 def _crashed(job: Job, how: str, policy: Policy, chance: float) -> Settlement:
-    """Not the attempt's fault until it has happened too often with nobody else to blame."""
+    """Give the attempt back until the job has crashed too often while it ran alone."""
     is_poison = job.lone_crashes + 1 >= policy.crash_limit
     failure = Failure("forge.Crashed", f"its process died while it ran alone: {how}", "", place=how)
     settlement = (

@@ -1,6 +1,7 @@
-"""Python values to JSON text that PostgreSQL's jsonb takes, and back."""
+"""Encodes Python values as JSON that PostgreSQL's jsonb accepts, and decodes it."""
 
 import dataclasses
+import json
 import math
 import re
 from decimal import Decimal
@@ -12,18 +13,36 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_json, to_jsonable_python
 
 from forge.core.errors import InvalidPayload, UndecodablePayload
-from forge.core.path import step_text
+
+Path = tuple[str | int, ...]
+MAX_KEY_SHOWN = 60
+
+
+def step_text(step: str | int) -> str:
+    """Format one step of a path: a key, or an index in a list.
+
+    >>> step_text("user"), step_text(0), step_text("first name")
+    ('.user', '[0]', '["first name"]')
+    """
+    if isinstance(step, int):
+        return f"[{step}]"
+    shown = step if len(step) <= MAX_KEY_SHOWN else step[:MAX_KEY_SHOWN] + "…"
+    return f".{shown}" if _NAME.fullmatch(shown) else f"[{json.dumps(shown)}]"
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
 
 HARD_LIMIT = 262_144
 MAX_DEPTH = 64
-# Python's own readers, json.loads and from_json, refuse a number with more digits.
+# The limit of digits in a number of json.loads and from_json.
 MAX_DIGITS = 4300
-# PostgreSQL writes numbers without an exponent: only a longer text can hold one beyond a float.
+# PostgreSQL writes numbers without an exponent: only a longer number can exceed a float.
 MAX_FLOAT_DIGITS = 308
 
 
 def encode(value: object, *, what: str = "input", limit: int = HARD_LIMIT) -> str:
-    """Write a value as compact JSON, or raise InvalidPayload with the path of what is wrong."""
+    """Encode a value as compact JSON, or raise InvalidPayload with the path of the problem."""
     text = _encode_if_plain(value)
     if text is None:
         text = to_json(_Walk(what).plain(value)).decode()
@@ -37,14 +56,14 @@ def encode(value: object, *, what: str = "input", limit: int = HARD_LIMIT) -> st
 
 
 def decode(text: str | bytes) -> Any:
-    """Read JSON text, as the database returns it."""
+    """Decode JSON text from the database."""
     try:
         value = from_json(text, allow_inf_nan=False)
     except ValueError as error:
         raise UndecodablePayload(
-            f"the stored text cannot be read as JSON ({error}); correct it where it was written"
+            f"the stored text is not valid JSON ({error}); correct it where it was written"
         ) from error
-    # A long number with a fraction is read as Infinity, which cannot be written again.
+    # A long number with a fraction is decoded as Infinity, which cannot be encoded again.
     if len(text) > MAX_FLOAT_DIGITS and _has_long_number(text) and _has_infinity(value):
         raise UndecodablePayload(
             "the stored JSON has a number beyond the range of floats; correct it where it was "
@@ -54,7 +73,7 @@ def decode(text: str | bytes) -> Any:
 
 
 def decode_if_possible(text: str | bytes | None) -> Any:
-    """Read stored JSON for display or redaction; None where there is none or it is undecodable."""
+    """Decode stored JSON for display or redaction; None if it is null or undecodable."""
     try:
         return None if text is None else decode(text)
     except UndecodablePayload:
@@ -62,7 +81,7 @@ def decode_if_possible(text: str | bytes | None) -> Any:
 
 
 def _encode_if_plain(value: object) -> str | None:
-    """Encode a value that is plain JSON; None sends anything else to the careful walk."""
+    """Encode a value if it is plain JSON; otherwise return None, and _Walk converts it."""
     try:
         if type(value) is not dict:
             if isinstance(value, GeneratorType):  # encoding would run it
@@ -70,15 +89,15 @@ def _encode_if_plain(value: object) -> str | None:
             if isinstance(value, BaseModel):
                 value = to_jsonable_python(value)
         raw = to_json(value)
-        # Reading it back is the cheapest full check there is: a set, bytes, a number as a key
-        # or NaN are written without complaint, and none of them comes back equal.
+        # Decoding it again is the cheapest complete check: sets, bytes, numbers as keys and NaN
+        # are encoded without an error, but do not decode to an equal value.
         decoded = from_json(raw, allow_inf_nan=False)
         if decoded != value:
             return None
         text = raw.decode()
-    except Exception:  # whatever a type's own code raised, the walk finds where
+    except Exception:  # raised by a type's own code: the walk reports where
         return None
-    # A backslash followed by u0000 as text matches as well; the walk then accepts it.
+    # An escaped backslash followed by u0000 matches too; the walk then accepts it.
     if "\\u0000" in text or _is_too_deep(text, decoded):
         return None
     return text
@@ -119,14 +138,14 @@ def _has_infinity(value: Any) -> bool:
 
 
 _CONTAINERS = (dict, list)
-# The lookbehind keeps the search linear: a run of digits is looked at once.
+# The lookbehind keeps the search linear: each run of digits is scanned once.
 _LONG_NUMBER = re.compile(rf"(?<![0-9])[0-9]{{{MAX_FLOAT_DIGITS + 1}}}")
 _TOO_LARGE = 10**MAX_DIGITS
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _Walk:
-    """Turns a value into plain JSON values, keeping track of where it is to say what is wrong."""
+    """Converts a value to plain JSON values, and tracks the path for errors."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -150,7 +169,7 @@ class _Walk:
             case bytes() | bytearray() | memoryview():
                 self._refuse("is bytes; pass base64 text, or a reference to where they are stored")
             case set() | frozenset():
-                self._refuse("is a set, and JSON has none; pass a list")
+                self._refuse("is a set, which JSON does not have; pass a list")
             case type() | complex() | GeneratorType():
                 self._refuse_type(value)
         return self._converted(value)
@@ -176,7 +195,7 @@ class _Walk:
 
     def _key(self, key: object) -> str:
         if not isinstance(key, str):
-            self._refuse(f"has a key that is {_named(key)}, and JSON keys are text; pass str(key)")
+            self._refuse(f"has a key that is {_named(key)}, but JSON keys are text; pass str(key)")
         self.steps.append(key)
         self._text(key)
         self.steps.pop()
@@ -203,8 +222,8 @@ class _Walk:
         return value
 
     def _converted(self, value: object) -> object:
-        """Convert what pydantic can write: models, dataclasses, dates, UUIDs, decimals, paths."""
-        if hasattr(value, "get_secret_value"):  # it would be stored as asterisks
+        """Convert types that pydantic supports, such as models, dataclasses, dates and UUIDs."""
+        if hasattr(value, "get_secret_value"):  # it would be encoded as asterisks
             self._refuse("is a secret; pass a reference from which the job can look it up")
         if isinstance(value, Decimal) and not value.is_finite():
             self._refuse("is NaN or Infinity, which JSON does not have; pass None or text")
@@ -215,7 +234,7 @@ class _Walk:
             plain = to_jsonable_python(value)
         except Exception as error:
             if declared:
-                self._refuse(f"cannot be written as JSON ({error}); correct its type", error)
+                self._refuse(f"cannot be encoded as JSON ({error}); correct its type", error)
             self._refuse_type(value)
         if isinstance(plain, dict | list) and not declared:
             self._refuse_type(value)

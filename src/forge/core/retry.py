@@ -1,4 +1,4 @@
-"""When a failed attempt is tried again: pure arithmetic over a policy and a random number."""
+"""Retry policies, and the delay before a failed attempt is retried."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,13 +13,13 @@ ErrorClass = Literal["transient", "retryable", "rate_limited", "non_retryable"]
 FIRST_DELAY = 1.0
 CLASSIFIED_CAP = 300.0
 RATE_LIMITED_FIRST = 60.0
-MOST_ATTEMPTS = 1_000_000
-LONGEST_DELAY = timedelta(days=365).total_seconds()
+MAX_ATTEMPTS = 1_000_000
+MAX_DELAY = timedelta(days=365).total_seconds()
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Retry:
-    """How often and how soon a failed job is tried again.
+    """How often and how soon a failed job is retried.
 
     >>> Retry(max_attempts=5, backoff="linear", max_backoff="10m").seconds_after(3)
     3.0
@@ -45,7 +45,7 @@ class Retry:
         object.__setattr__(self, "max_backoff", parse_duration(max_backoff, what="max_backoff"))
 
     def seconds_after(self, attempt: int) -> float:
-        """Return the delay after this attempt, the first being 1, before any jitter."""
+        """Return the delay after this attempt, counted from 1, without jitter."""
         match self.backoff:
             case "fixed":
                 delay = FIRST_DELAY
@@ -66,13 +66,12 @@ def retry_delay(
 ) -> float:
     """Return the seconds to wait; `chance` in [0, 1) spreads jobs that failed together.
 
-    A declared policy wins for errors without a class and for those that just may be tried again;
-    somebody who told us when to come back is always obeyed.
+    `retry_after` takes precedence, then the delay of rate limits, then a declared policy.
     """
     if retry_after is not None:
-        return min(retry_after.total_seconds(), LONGEST_DELAY)
+        return min(retry_after.total_seconds(), MAX_DELAY)
     if error_class == "rate_limited":
-        return min(RATE_LIMITED_FIRST * 2.0 ** min(attempt - 1, 64), LONGEST_DELAY)
+        return min(RATE_LIMITED_FIRST * 2.0 ** min(attempt - 1, 64), MAX_DELAY)
     if error_class is None or declared is not None:
         policy = declared or Retry()
         return policy.seconds_after(attempt) * (1 + 0.1 * chance)
@@ -80,10 +79,10 @@ def retry_delay(
 
 
 def check_max_attempts(max_attempts: object) -> int:
-    """Refuse what is not a number of attempts."""
+    """Return a number of attempts, or raise InvalidValue if it is out of range."""
     is_number = isinstance(max_attempts, int) and not isinstance(max_attempts, bool)
-    if not is_number or not 1 <= max_attempts <= MOST_ATTEMPTS:  # type: ignore[operator]
+    if not is_number or not 1 <= max_attempts <= MAX_ATTEMPTS:  # type: ignore[operator]
         raise InvalidValue(
-            f"max_attempts must be a whole number from 1 to {MOST_ATTEMPTS:,}, not {max_attempts!r}"
+            f"max_attempts must be a whole number from 1 to {MAX_ATTEMPTS:,}, not {max_attempts!r}"
         )
     return max_attempts  # type: ignore[return-value]

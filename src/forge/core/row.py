@@ -1,4 +1,4 @@
-"""Rows of the database as records."""
+"""Reads database rows into records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -9,11 +9,11 @@ from forge.core.payload import decode
 
 
 def values_of(record: type, row: Mapping[str, Any], json: Sequence[str]) -> dict[str, Any]:
-    """Return what a row has of a record's fields, whatever else a later version may have added.
+    """Return the values of a record's fields; columns that a later version added are ignored.
 
-    `json` names columns of JSON, which some drivers hand out as text, some as what it means. A
-    column that cannot be decoded is None, and its name is in `undecodable`, so that one row that
-    was written by hand does not break the list that it is in.
+    `json` names the JSON columns, which some drivers return as text and others decode. A column
+    that cannot be decoded is None and named in `undecodable`, so that one row written by hand does
+    not break a whole list.
     """
     known = dict(row)
     values = {field.name: known[field.name] for field in fields(record) if field.name in known}

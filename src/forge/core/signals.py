@@ -1,4 +1,4 @@
-"""What a handler may raise to say what is to become of its job, or of its call."""
+"""Exceptions that a handler raises to control what happens to its job or call."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -9,7 +9,7 @@ from forge.core.errors import Fault, ForgeError, InvalidValue
 
 
 class Snooze(ForgeError):
-    """Raised by a handler to give its job back for a while, without using up an attempt."""
+    """Raised by a handler to run its job again later, without using an attempt."""
 
     def __init__(self, delay: timedelta | str) -> None:
         self.delay = parse_duration(delay, what="Snooze(delay)")
@@ -17,10 +17,10 @@ class Snooze(ForgeError):
 
 
 class ClassifiedError(ForgeError):
-    """An error that says itself how it is to be retried."""
+    """An error that determines how its job is retried."""
 
     error_class: ClassVar[str]
-    # A subclass may have an __init__ of its own that leaves this one out.
+    # A subclass may have its own __init__ that does not call this one.
     _retry_after: timedelta | None = None
 
     def __init__(self, message: str = "", *, retry_after: timedelta | str | None = None) -> None:
@@ -29,7 +29,7 @@ class ClassifiedError(ForgeError):
 
     @property
     def retry_after(self) -> timedelta | None:
-        """When to come back, where somebody said so."""
+        """The delay before the retry, if one was given."""
         return self._retry_after
 
     @retry_after.setter
@@ -38,33 +38,33 @@ class ClassifiedError(ForgeError):
 
 
 class Transient(ClassifiedError):
-    """Something that goes away by itself: a dropped connection, a deadlock."""
+    """A temporary error, such as a dropped connection or a deadlock."""
 
     error_class = "transient"
 
 
 class Retryable(ClassifiedError):
-    """Something that may go better the next time."""
+    """An error that may not occur on the next attempt."""
 
     error_class = "retryable"
 
 
 class RateLimited(ClassifiedError):
-    """Somebody asked us to come back later."""
+    """Another service asked to be called again later."""
 
     error_class = "rate_limited"
 
 
 class NonRetryable(ClassifiedError):
-    """Something that another attempt cannot mend."""
+    """An error that another attempt cannot fix."""
 
     error_class = "non_retryable"
 
 
 class Rejected(ForgeError):
-    """Raised by a mutation or an action to answer its caller no, with an HTTP status of 4xx.
+    """Raised by a mutation or an action to reject a call with an HTTP status of 4xx.
 
-    `faults` says what is wrong where in the input: `{"$.email": "is taken"}`.
+    `faults` maps paths in the input to what is wrong there: `{"$.email": "is taken"}`.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class Rejected(ForgeError):
     ) -> None:
         if not 400 <= status <= 499:
             raise InvalidValue(
-                f"Rejected(status={status!r}): a status from 400 to 499 tells a caller no; for a "
-                "fault of the server let the error pass"
+                f"Rejected(status={status!r}): the status must be from 400 to 499; for a server "
+                "error raise any other exception"
             )
         super().__init__(detail)
         self.status = status

@@ -1,11 +1,11 @@
-"""What to write instead of a name that nobody knows."""
+"""Suggestions for unknown names in error messages."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Ask whether the most similar name was meant; "" where none is similar.
+    """Return a question with the most similar known name; "" if none is similar.
 
     >>> did_you_mean("export_user", ["export_users", "import_users"])
     ": did you mean 'export_users'?"
@@ -15,7 +15,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def suggestion(name: str, known: Iterable[str], place: str, prefix: str = "") -> str:
-    """Name what is most like it, or all there is; what all have in common says nothing about that.
+    """Suggest the most similar known name, or list all; a common prefix is not compared.
 
     >>> suggestion("stauts", ["status", "state"], "it")
     'did you mean status?'

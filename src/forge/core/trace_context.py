@@ -1,4 +1,4 @@
-"""W3C trace context: the one line that ties what happens in several processes together."""
+"""W3C trace context: parses the `traceparent` that links spans of several processes."""
 
 import re
 from typing import NamedTuple
@@ -7,7 +7,7 @@ _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f
 
 
 class TraceContext(NamedTuple):
-    """Which trace, and which span of it."""
+    """The ids of a trace and of a span in it."""
 
     trace_id: str
     span_id: str
@@ -18,7 +18,7 @@ class TraceContext(NamedTuple):
 
 
 def read_traceparent(text: str | None) -> TraceContext | None:
-    """Read a `traceparent`; None for one that is not, which the standard says to ignore.
+    """Parse a `traceparent`; None if it is invalid, which the standard says to ignore.
 
     >>> read_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").span_id
     '00f067aa0ba902b7'
@@ -31,3 +31,9 @@ def read_traceparent(text: str | None) -> TraceContext | None:
     if version == "ff" or (more and not is_future) or not int(trace_id, 16) or not int(span_id, 16):
         return None
     return TraceContext(trace_id, span_id, flags)
+
+
+def valid_traceparent(header: str | None) -> str | None:
+    """Return a `traceparent` header as it is stored; None if it is missing or invalid."""
+    found = read_traceparent(header)
+    return None if found is None else str(found)

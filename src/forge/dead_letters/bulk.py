@@ -1,8 +1,8 @@
-"""Reprocessing many dead letters: what is asked for, what it would do, and the job that does it."""
+"""Reprocessing many dead letters: the request, its plan, and the audit of it."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pydantic import BaseModel
 
@@ -10,20 +10,15 @@ from forge.core.dead_letter import CAUSES, UNDER_REVIEW, Causes, DeadLetterGroup
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue
 from forge.core.job import PriorityLike
+from forge.core.new_job import parse_priority
 from forge.core.payload import encode
-from forge.core.wish import Options, parse_priority
+from forge.definitions.catalog import RunStatement
 from forge.store import audit, dead_letters
-from forge.store.statement import Statement
 
-if TYPE_CHECKING:
-    from forge.app import Forge
-    from forge.handle import JobHandle
-
-Run = Callable[[Statement[Any]], Awaitable[Any]]
 # One statement's worth a second: more would keep the acks of ordinary jobs waiting.
 HIGHEST_RATE = 1000.0
-MOST_CANARIES = 100
-MOST_GROUPS = 20
+MAX_CANARIES = 100
+MAX_GROUPS = 20
 
 
 class Plan(NamedTuple):
@@ -33,7 +28,7 @@ class Plan(NamedTuple):
     groups: Sequence[DeadLetterGroup]
 
 
-class Wanted(BaseModel):
+class ReprocessRequest(BaseModel):
     """The input of forge.reprocess: which dead letters, how fast, and when to stop."""
 
     job_type: str | None = None
@@ -65,8 +60,8 @@ class Wanted(BaseModel):
         LetterFilter(**causes)  # which refuses what is no category
         if not 0 < rate <= HIGHEST_RATE:
             raise InvalidValue(f"rate must be above 0 and at most {HIGHEST_RATE:g} a second")
-        if not 0 <= canary <= MOST_CANARIES:
-            raise InvalidValue(f"canary must be from 0 (none) to {MOST_CANARIES}, not {canary!r}")
+        if not 0 <= canary <= MAX_CANARIES:
+            raise InvalidValue(f"canary must be from 0 (none) to {MAX_CANARIES}, not {canary!r}")
         if max_failures < 1:
             raise InvalidValue(f"max_failures must be 1 or more, not {max_failures!r}")
         seconds = parse_duration(canary_timeout, what="canary_timeout").total_seconds()
@@ -85,22 +80,19 @@ class Wanted(BaseModel):
         return LetterFilter(status=UNDER_REVIEW, **self.model_dump(include=set(CAUSES)))
 
 
-async def plan(wanted: LetterFilter, run: Run) -> Plan:
+async def plan(wanted: LetterFilter, run: RunStatement) -> Plan:
     """Count what would be reprocessed, without touching it."""
     counted = await run(dead_letters.count(wanted))
-    return Plan(counted.letters, await run(dead_letters.groups(wanted, MOST_GROUPS)))
+    return Plan(counted.letters, await run(dead_letters.groups(wanted, MAX_GROUPS)))
 
 
-async def request(app: "Forge", wanted: Wanted, actor: str | None, run: Run) -> "JobHandle":
-    """Write the request into the audit, then ask a worker; what fails from now on is not meant."""
-    from forge.dead_letters.reprocessing import reprocess
-
+async def audited(
+    wanted: ReprocessRequest, actor: str | None, run: RunStatement
+) -> ReprocessRequest:
+    """Write the request into the audit, and limit it to the dead letters that exist now."""
     counted = await run(dead_letters.count(wanted.filter))
-    asked = wanted.model_copy(update={"until": counted.newest, "letters": counted.letters})
-    detail = encode(asked.model_dump(exclude_none=True))
+    limited = wanted.model_copy(update={"until": counted.newest, "letters": counted.letters})
+    detail = encode(limited.model_dump(exclude_none=True))
     event = "job_dlq_bulk_reprocess_requested"
     await run(audit.add(event, actor, wanted.tenant_id, None, wanted.notes, detail))
-    options: Options = {"auth": {"actor": actor}}
-    if wanted.tenant_id is not None:
-        options["tenant_id"] = wanted.tenant_id
-    return await app.dispatch(reprocess, asked.model_dump(), **options)
+    return limited

@@ -1,42 +1,42 @@
-"""An edited payload: held to the rules of its type, with the envelope of the original."""
+"""An edited payload: checked by the rules of its type, with the envelope of the original."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forge.core.dead_letter import DeadLetter
 from forge.core.errors import InvalidPayload
-from forge.core.rules import KEY, VERSION, version_in
-from forge.core.shown import redacted_faults
-from forge.core.wish import Options
-
-if TYPE_CHECKING:
-    from forge.app import Forge
+from forge.core.new_job import DispatchOptions
+from forge.core.payload_rules import KEY, VERSION, version_in
+from forge.core.sensitive.shown import redacted_faults
+from forge.definitions.catalog import Catalog, RunStatement
 
 
-async def edited(app: "Forge", letter: DeadLetter, payload: Any, conn: Any) -> str:
-    """Return an edited payload as JSON, or say what its type has against it.
+async def edited(
+    catalog: Catalog, letter: DeadLetter, payload: Any, ask: RunStatement | None
+) -> str:
+    """Return an edited payload as JSON, or raise how it breaks the rules of its type.
 
-    Whose it is and what it belongs to cannot be edited; its key is made anew in any case.
+    Its tenant and its correlation id cannot be edited; the new job gets a new key in any case.
     """
     if faults := redacted_faults(payload):
         first = faults[0]
         message = f"the payload of {letter.job_type}: {first.path} {first.message}"
         raise InvalidPayload(message, first.path, faults)
     payload = _versioned(payload, letter)
-    kind = await app._job_type(letter.job_type, conn)
-    if kind.defaults.category is None:
-        text = kind.encode(payload)
+    encoder = await catalog.find(letter.job_type, ask)
+    if encoder.job_type.category is None:
+        text = encoder.encode(payload)
         version_in(text)
         return text
     if not isinstance(payload, dict):
         raise InvalidPayload(f"the payload of {letter.job_type}: $ must be an object", "$")
     _refuse_another_envelope(letter, payload)
-    options: Options = {"idempotency_key": letter.idempotency_key or f"dlq_{letter.dlq_id}"}
+    options: DispatchOptions = {"idempotency_key": letter.idempotency_key or f"dlq_{letter.dlq_id}"}
     if letter.tenant_id is not None:
         options["tenant_id"] = letter.tenant_id
     if letter.correlation_id is not None:
         options["correlation_id"] = letter.correlation_id
     content = {name: value for name, value in payload.items() if name != KEY}
-    return kind.rule(content, options).text
+    return encoder.check_payload(content, options).text
 
 
 def _versioned(payload: Any, letter: DeadLetter) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from forge.core.dead_letter import (
     UNDER_REVIEW,
@@ -17,28 +17,44 @@ from forge.core.dead_letter import (
 )
 from forge.core.errors import AlreadyReviewed, ForgeError, InvalidValue, UnknownDeadLetter
 from forge.core.job import PriorityLike
+from forge.core.new_job import DispatchOptions, check_name
 from forge.core.payload import encode
-from forge.core.wish import check_name
-from forge.dead_letters.bulk import Plan, Run, Wanted, plan, request
+from forge.dead_letters.bulk import Plan, ReprocessRequest, audited, plan
 from forge.dead_letters.edit import edited
+from forge.definitions.catalog import Catalog, RunStatement
+from forge.definitions.job import JobDefinition
+from forge.jobs.dispatch import Dispatcher
+from forge.jobs.handle import JobHandle
+from forge.jobs.session import Sessions
 from forge.store import dead_letters
 from forge.store.borrowed import run_on
 
-if TYPE_CHECKING:
-    from forge.app import Forge
-    from forge.handle import JobHandle
-
 NOTES_NEEDED = "notes are required to discard a dead letter; explain why it will not be reprocessed"
 LONGEST_NOTES = 10_000
-MOST_LISTED = 10_000
+MAX_LISTED = 10_000
 
 
 class DeadLetters:
-    """The dead letters of an app; `run` runs statements on behalf of somebody who may see less."""
+    """The dead letters of an app."""
 
-    def __init__(self, app: "Forge", run: Run | None = None) -> None:
-        self._app = app
-        self._given = run
+    def __init__(
+        self,
+        sessions: Sessions,
+        catalog: Catalog,
+        dispatcher: Dispatcher,
+        bulk_job: JobDefinition[Any, Any],
+        run: RunStatement | None = None,
+    ) -> None:
+        self._sessions = sessions
+        self._catalog = catalog
+        self._dispatcher = dispatcher
+        # The built-in job that reprocesses many.
+        self._bulk_job = bulk_job
+        self._own = run or sessions.run
+
+    def running(self, run: RunStatement) -> "DeadLetters":
+        """Return the same verbs with `run` for statements, such as a tenant-bound connection."""
+        return DeadLetters(self._sessions, self._catalog, self._dispatcher, self._bulk_job, run)
 
     async def list(
         self,
@@ -51,7 +67,7 @@ class DeadLetters:
     ) -> Page:
         """Return dead letters, the newest first; `before` is the last page's `next_cursor`."""
         wanted = LetterFilter(status=status, **causes)
-        run = await self._run(conn)
+        run = self._run(conn)
         found = await run(dead_letters.listed(wanted, before, _limit(limit) + 1))
         total = await run(dead_letters.count(wanted))
         items, more = found[:limit], len(found) > limit
@@ -61,7 +77,7 @@ class DeadLetters:
         self, dlq_id: int, *, tenant_id: int | None = None, conn: Any = None
     ) -> DeadLetter:
         """Return a dead letter with its payload and every attempt."""
-        return await self._get(dlq_id, tenant_id, await self._run(conn))
+        return await self._get(dlq_id, tenant_id, self._run(conn))
 
     async def groups(
         self,
@@ -73,15 +89,13 @@ class DeadLetters:
     ) -> Sequence[DeadLetterGroup]:
         """Return dead letters by cause, the most frequent first."""
         wanted = LetterFilter(status=status, **causes)
-        run = await self._run(conn)
-        found: Sequence[DeadLetterGroup] = await run(dead_letters.groups(wanted, _limit(limit)))
-        return found
+        run = self._run(conn)
+        return await run(dead_letters.groups(wanted, _limit(limit)))
 
     async def statistics(self, *, tenant_id: int | None = None, conn: Any = None) -> Statistics:
         """Return how many dead letters there are, by status, category, type and error class."""
-        run = await self._run(conn)
-        counted: Statistics = await run(dead_letters.statistics(tenant_id))
-        return counted
+        run = self._run(conn)
+        return await run(dead_letters.statistics(tenant_id))
 
     async def reprocess(
         self,
@@ -98,12 +112,12 @@ class DeadLetters:
         The request is written into the audit first, in a transaction of its own, whatever follows.
         """
         notes = _notes(notes)
-        own, run = await self._run(None), await self._run(conn)
+        own, run = self._run(None), self._run(conn)
         letter = await self._get(dlq_id, tenant_id, run)
         say = partial(dead_letters.audit, dlq_ids=[dlq_id], actor=actor, notes=notes)
         await own(say("job_dlq_reprocess_requested"))
         try:
-            text = None if payload is None else await edited(self._app, letter, payload, conn)
+            text = None if payload is None else await self._edited(letter, payload, conn)
             made = await run(
                 dead_letters.reprocess([dlq_id], tenant_id, actor, notes, payload=text)
             )
@@ -115,7 +129,7 @@ class DeadLetters:
             raise
         self._wake(conn)
         (new,) = made
-        return new  # type: ignore[no-any-return]
+        return new
 
     async def check_reprocess(
         self,
@@ -128,12 +142,12 @@ class DeadLetters:
     ) -> DeadLetter:
         """Raise what `reprocess` would raise, change nothing, and return the dead letter."""
         _notes(notes)
-        run = await self._run(conn)
+        run = self._run(conn)
         letter = await self._get(dlq_id, tenant_id, run)
         if letter.status != UNDER_REVIEW:
             raise await self._reviewed(dlq_id, tenant_id, run)
         if payload is not None:
-            await edited(self._app, letter, payload, conn)
+            await self._edited(letter, payload, conn)
         return letter
 
     async def discard(
@@ -148,13 +162,13 @@ class DeadLetters:
         """Close the review of a dead letter without doing it again, and say why in `notes`."""
         if not (why := _notes(notes)):
             raise InvalidValue(NOTES_NEEDED)
-        run = await self._run(conn)
+        run = self._run(conn)
         if not await run(dead_letters.discard(dlq_id, tenant_id, actor, why)):
             raise await self._reviewed(dlq_id, tenant_id, run)
 
     async def plan(self, **causes: Unpack[Causes]) -> Plan:
         """Return what `reprocess_many` with the same filter would do: how many, of which causes."""
-        return await plan(LetterFilter(status=UNDER_REVIEW, **causes), await self._run(None))
+        return await plan(LetterFilter(status=UNDER_REVIEW, **causes), self._own)
 
     async def reprocess_many(
         self,
@@ -167,50 +181,56 @@ class DeadLetters:
         max_failures: int = 5,
         priority: PriorityLike | None = "low",
         **causes: Unpack[Causes],
-    ) -> "JobHandle":
+    ) -> JobHandle:
         """Have a worker make new jobs of all that match, some a second, a few of them first.
 
         It stops by itself when a canary fails or does not complete in time, or when an attempt of
         `max_failures` of those that are watched has failed again.
         """
-        asked = Wanted.checked(
+        asked = ReprocessRequest.checked(
             causes, _notes(notes), rate, canary, canary_timeout, max_failures, priority
         )
-        return await request(self._app, asked, actor, await self._run(None))
+        limited = await audited(asked, actor, self._own)
+        options: DispatchOptions = {"auth": {"actor": actor}}
+        if limited.tenant_id is not None:
+            options["tenant_id"] = limited.tenant_id
+        return await self._dispatcher.dispatch(self._bulk_job, limited.model_dump(), options)
 
-    async def _get(self, dlq_id: int, tenant_id: int | None, run: Run) -> DeadLetter:
-        letter: DeadLetter | None = await run(dead_letters.get(dlq_id, tenant_id))
+    async def _get(self, dlq_id: int, tenant_id: int | None, run: RunStatement) -> DeadLetter:
+        letter = await run(dead_letters.get(dlq_id, tenant_id))
         if letter is None:
             raise UnknownDeadLetter(
                 f"there is no dead letter {dlq_id}", "`forge dlq list` has them"
             )
         return letter
 
-    async def _reviewed(self, dlq_id: int, tenant_id: int | None, run: Run) -> ForgeError:
+    async def _reviewed(self, dlq_id: int, tenant_id: int | None, run: RunStatement) -> ForgeError:
         letter = await self._get(dlq_id, tenant_id, run)
         by = f" by {letter.reviewed_by}" if letter.reviewed_by else ""
         became = f" as job {letter.new_job_id}" if letter.new_job_id else ""
-        told = f"dead letter {dlq_id} was {letter.status}{by}{became} already"
+        reviewed = f"dead letter {dlq_id} was {letter.status}{by}{became} already"
         if letter.new_job_id and await _is_deleted(dlq_id, run):
-            return AlreadyReviewed(f"{told}, and that job was deleted; dispatch a new job instead")
-        return AlreadyReviewed(f"{told}; look at that first")
+            return AlreadyReviewed(
+                f"{reviewed}, and that job was deleted; dispatch a new job instead"
+            )
+        return AlreadyReviewed(f"{reviewed}; look at that first")
 
-    async def _run(self, conn: Any) -> Run:
-        if conn is not None:
-            return partial(run_on, conn)
-        if self._given is not None:
-            return self._given
-        return (await (await self._app.session()).database()).run
+    async def _edited(self, letter: DeadLetter, payload: Any, conn: Any) -> str:
+        ask = None if conn is None else self._run(conn)
+        return await edited(self._catalog, letter, payload, ask)
+
+    def _run(self, conn: Any) -> RunStatement:
+        return self._own if conn is None else partial(run_on, conn)
 
     def _wake(self, conn: Any) -> None:
-        session = self._app._session_here()
+        session = self._sessions.here()
         if conn is None:
             session.wake()
         else:
             session.wake_later()
 
 
-async def _is_deleted(dlq_id: int, run: Run) -> bool:
+async def _is_deleted(dlq_id: int, run: RunStatement) -> bool:
     (outcome,) = await run(dead_letters.outcomes([dlq_id]))
     return outcome.job_status is None
 
@@ -226,6 +246,6 @@ def check_notes(notes: str) -> str:
 
 
 def _limit(limit: int) -> int:
-    if not 1 <= limit <= MOST_LISTED:
-        raise InvalidValue(f"limit must be from 1 to {MOST_LISTED:,}, not {limit!r}")
+    if not 1 <= limit <= MAX_LISTED:
+        raise InvalidValue(f"limit must be from 1 to {MAX_LISTED:,}, not {limit!r}")
     return limit

@@ -1,25 +1,24 @@
-"""Lists of dead letters as they are shown: they leave out payloads, whose secrets must go too."""
+"""Lists of dead letters as they are shown: without payloads, and without their secrets."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from forge.allowances import allowances
 from forge.core.dead_letter import DeadLetter, DeadLetterGroup
-from forge.core.known_secrets import REDACTED
-from forge.core.redact import redact_key, redact_text
-from forge.core.shown import shown_message
-from forge.dead_letters.bulk import Run
+from forge.core.sensitive.redact import REDACTED, redact_key, redact_text
+from forge.core.sensitive.shown import shown_message
+from forge.definitions.catalog import Catalog, RunStatement
 from forge.store import dead_letters
 
-if TYPE_CHECKING:
-    from forge.app import Forge
 
-
-async def shown_letters(app: "Forge", letters: Sequence[DeadLetter], run: Run) -> list[DeadLetter]:
+async def shown_letters(
+    catalog: Catalog, letters: Sequence[DeadLetter], run: RunStatement
+) -> list[DeadLetter]:
     """Return the letters of a list as they are shown."""
-    said = await _said(app, run, [(one.dlq_id, one.job_type, one.error_message) for one in letters])
+    said = await _said(
+        catalog, run, [(one.dlq_id, one.job_type, one.error_message) for one in letters]
+    )
     return [
         replace(
             letter,
@@ -32,19 +31,21 @@ async def shown_letters(app: "Forge", letters: Sequence[DeadLetter], run: Run) -
 
 
 async def shown_groups(
-    app: "Forge", groups: Sequence[DeadLetterGroup], run: Run
+    catalog: Catalog, groups: Sequence[DeadLetterGroup], run: RunStatement
 ) -> list[DeadLetterGroup]:
     """Return groups as they are shown; each shows the error of its sample."""
-    said = await _said(app, run, [(one.sample, one.job_type, one.error_message) for one in groups])
+    said = await _said(
+        catalog, run, [(one.sample, one.job_type, one.error_message) for one in groups]
+    )
     return [replace(group, error_message=said[group.sample]) for group in groups]
 
 
 async def _said(
-    app: "Forge", run: Run, letters: Sequence[tuple[int, str, str | None]]
+    catalog: Catalog, run: RunStatement, letters: Sequence[tuple[int, str, str | None]]
 ) -> dict[int, str | None]:
     """Return the error of each letter, by its id, without what its payload keeps secret."""
     payloads: dict[int, Any] = await run(dead_letters.payloads([id for id, _, _ in letters]))
-    allowed = await allowances(app, (job_type for _, job_type, _ in letters))
+    allowed = await catalog.sensitive_allowed_by_type(job_type for _, job_type, _ in letters)
 
     def shown() -> dict[int, str | None]:
         return {

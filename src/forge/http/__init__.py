@@ -1,4 +1,4 @@
-"""The server: an ASGI app with Forge's HTTP and WebSocket API, alone or under any prefix."""
+"""Forge's HTTP and WebSocket API as an ASGI app, served alone or mounted under a prefix."""
 
 from forge.http.app import create_app
 

@@ -1,4 +1,4 @@
-"""The ASGI app: routes, refusals and limits, put together around one Forge app."""
+"""Builds the ASGI app: routes, error handlers and middleware around one Forge app."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,114 +7,107 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from forge.http import (
-    admin_audit,
-    admin_dead_letters,
-    admin_queue,
-    calls,
-    eta,
-    health,
-    job_types,
-    jobs_dispatch,
-    jobs_read,
-    jobs_request,
-    live_events,
-    live_socket,
-    metrics,
-    openapi,
-    schedules,
-    watch,
-    workers,
-)
-from forge.http.auth import Authenticator
-from forge.http.json_route import ExpressLane
-from forge.http.known_query import KnownQuery
-from forge.http.limits import Limits
-from forge.http.measured import Measured
-from forge.http.pending_limit import PendingLimit
-from forge.http.refusals import install_refusals
-from forge.http.rules import following
-from forge.http.slashes import LastSlash
-from forge.http.watch_tokens import WatchTokens, new_secret
+from forge.http import calls
+from forge.http.admin import audit, jobs
+from forge.http.auth.authenticator import Authenticator
+from forge.http.auth.rules import watch_rules
+from forge.http.auth.watch_tokens import WatchTokens, new_secret
+from forge.http.dead_letters import routes as dead_letters
+from forge.http.jobs import dispatch, eta, job_requests, job_types, read, watch
+from forge.http.jobs.batching import DispatchBatcher
+from forge.http.jobs.pending_limit import PendingLimit
+from forge.http.live import event_stream, websocket
+from forge.http.live.access import LiveHub
+from forge.http.middleware.json_route import JsonFastPath
+from forge.http.middleware.limits import RequestLimits
+from forge.http.middleware.request_metrics import RequestMetrics
+from forge.http.middleware.url import KnownQuery, TrailingSlash
+from forge.http.openapi import document
+from forge.http.operations import health, metrics, workers
+from forge.http.problems.error_handlers import install_error_handlers
+from forge.http.schedules import routes as schedules
 
 if TYPE_CHECKING:
     from forge.app import Forge
 
 ROUTERS = (
-    # The busiest first: routes are tried in this order.
-    jobs_dispatch.router,
-    jobs_read.router,
-    jobs_request.router,
+    # Most frequent first: routes are matched in this order.
+    dispatch.router,
+    read.router,
+    job_requests.router,
     job_types.router,
     workers.router,
     schedules.router,
-    admin_queue.router,
-    admin_dead_letters.router,
-    admin_audit.router,
+    jobs.router,
+    dead_letters.router,
+    audit.router,
     calls.router,
     health.router,
     watch.router,
-    openapi.router,
+    document.router,
     eta.router,
     metrics.router,
-    live_events.router,
-    live_socket.router,
+    event_stream.router,
+    websocket.router,
 )
 
 
 def create_app(
     app: "Forge", *, authenticator: Authenticator | None = None, is_development: bool = False
 ) -> FastAPI:
-    """Return Forge's HTTP API as an ASGI app, to be served alone or mounted under any prefix.
+    """Return Forge's HTTP API as an ASGI app, to serve alone or to mount under any prefix.
 
-    Served alone it closes the Forge app at its end; mounted, its host does with `app.close()`.
-    In development programs on this machine may send JSON as a user without a token.
+    Served alone, it closes the Forge app at shutdown; mounted, the host calls `app.close()`.
+    With `is_development`, programs on this machine may send JSON as a user without a token.
     """
     api = FastAPI(
         title="Forge",
         summary="Durable background jobs on PostgreSQL.",
         version=version("forge-jobs"),
         lifespan=_lifespan,
-        # /openapi.json is a route of ours: it needs a role.
+        # document.router serves /openapi.json, which requires a role.
         openapi_url=None,
         redirect_slashes=False,
     )
     settings = app.config
     api.state.forge = app
     api.state.is_development = is_development
-    api.state.rules = rules = following(settings)
+    api.state.rules = rules = watch_rules(settings)
     api.state.authenticator = authenticator = authenticator or Authenticator(rules)
-    # Without a configured secret watch tokens hold for this process's life.
+    # Without a configured secret, watch tokens are valid until this process ends.
     own_secret = new_secret()
     api.state.watch_tokens = WatchTokens(
         lambda: (rules().auth.secret or own_secret).encode(),
-        # An authenticator of another kind has no keys to bind them to.
+        # A custom authenticator has no keys to bind watch tokens to.
         authenticator.keys if isinstance(authenticator, Authenticator) else None,
     )
-    most = settings.server.max_pending_per_tenant
-    api.state.pending_limit = None if most is None else PendingLimit(most)
+    limit = settings.server.max_pending_per_tenant
+    api.state.pending_limit = None if limit is None else PendingLimit(limit)
+    api.state.dispatch_batcher = DispatchBatcher()
+    api.state.live_hub = LiveHub(app)
     for router in ROUTERS:
         api.include_router(router)
-    install_refusals(api)
+    install_error_handlers(api)
     metrics.install_metrics(api)
-    api.add_middleware(ExpressLane, routes=jobs_dispatch.router.routes)
+    api.add_middleware(JsonFastPath, routes=dispatch.router.routes)
     api.add_middleware(KnownQuery, routes=api.routes)
-    api.add_middleware(LastSlash)
-    api.add_middleware(Limits, max_body=settings.server.body_limit(settings.payload.max_input))
-    api.add_middleware(Measured, metrics=app.metrics.api)
+    api.add_middleware(TrailingSlash)
+    api.add_middleware(
+        RequestLimits, max_body=settings.server.body_limit(settings.payload.max_input)
+    )
+    api.add_middleware(RequestMetrics, metrics=app.metrics.api)
     return api
 
 
 async def end_streams(api: FastAPI) -> None:
-    """End what follows jobs, for a server that stops would wait for it; browsers come back."""
-    _, hub = getattr(api.state, "live", (None, None))
-    if hub is not None:
-        await hub.close()
+    """End all live streams, which would delay the shutdown; browsers reconnect."""
+    live_hub: LiveHub = api.state.live_hub
+    await live_hub.close()
 
 
 @asynccontextmanager
 async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
-    """Make the rows of cron schedules, and close at the end what was opened."""
+    """Create the rows of cron schedules at startup, and close the app at shutdown."""
     await api.state.forge.schedules.plant_at_start()
     yield
     await api.state.forge.close()

@@ -1,4 +1,4 @@
-"""Mutations and actions over HTTP: the body is the input, the answer the output."""
+"""Mutations and actions over HTTP: the body is the input, the response the output."""
 
 import asyncio
 import logging
@@ -10,21 +10,33 @@ from fastapi import APIRouter, Header, Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from forge.app import Forge
 from forge.calls.context import Who
-from forge.calls.definition import CallDefinition
-from forge.calls.run import Answer, run
+from forge.calls.run import Answer, CallRunner
 from forge.core.errors import DatabaseUnavailable, ForgeError, GrantMissing, TimedOut
 from forge.core.signals import Rejected
-from forge.http.access import Caller, Need, User
-from forge.http.described import problems
-from forge.http.json_route import read
-from forge.http.problem import Problem
-from forge.http.rejection import Rejection
-from forge.http.tracing import sent_with
+from forge.core.trace_context import valid_traceparent
+from forge.definitions.call import CallDefinition
+from forge.http.auth.access import Caller, RequiredRole, User
+from forge.http.middleware.json_route import read
+from forge.http.problems.error_handlers import CODE_BY_STATUS
+from forge.http.problems.problem import PROBLEM_TYPES, Problem, ProblemType, problems
+
+
+class Rejection(Problem):
+    """A problem with the status, and optionally the code, that the handler chose."""
+
+    def __init__(self, error: Rejected) -> None:
+        code = CODE_BY_STATUS.get(error.status, "bad_request")
+        super().__init__(error.code or code, str(error), errors=error.faults)
+        self._type = PROBLEM_TYPES[code]._replace(status=error.status)
+
+    @property
+    def type(self) -> ProblemType:
+        return self._type
+
 
 Correlation = Annotated[
-    UUID | None, Header(description="Ties the call and the jobs that it dispatches together.")
+    UUID | None, Header(description="Stored with the jobs that the call dispatches.")
 ]
 REFUSED = problems(
     "bad_request",
@@ -45,33 +57,35 @@ log = logging.getLogger("forge.http")
 async def call_mutation(
     name: str, request: Request, caller: User, x_correlation_id: Correlation = None
 ) -> Response:
-    """Run a mutation in one transaction; a caller that goes away before its end undoes it."""
+    """Run a mutation in one transaction; it is rolled back if the caller disconnects."""
     definition = _find(caller, "mutation", name)
-    given = await _given(request, caller, definition)
-    called = _call(caller.app, definition, given, _who(request, caller, x_correlation_id))
-    return _told(await _while_connected(request, called))
+    input = await _input(request, caller, definition)
+    called = _call(
+        caller.app.call_runner, definition, input, _who(request, caller, x_correlation_id)
+    )
+    return _response(await _while_connected(request, called))
 
 
 @router.post("/_api/actions/{name}", operation_id="call_action", responses=REFUSED)
 async def call_action(
     name: str, request: Request, caller: User, x_correlation_id: Correlation = None
 ) -> Response:
-    """Run an action; it goes on to its end though its caller goes away."""
+    """Run an action; it continues if the caller disconnects."""
     definition = _find(caller, "action", name)
-    given = await _given(request, caller, definition)
+    input = await _input(request, caller, definition)
     who = _who(request, caller, x_correlation_id)
-    return _told(await _call(caller.app, definition, given, who))
+    return _response(await _call(caller.app.call_runner, definition, input, who))
 
 
-def _find(caller: Caller, kind: str, name: str) -> CallDefinition[Any, Any]:
+def _find(caller: Caller, call_type: str, name: str) -> CallDefinition[Any, Any]:
     definition = caller.app.calls.get(name)
-    if definition is None or definition.kind != kind:
-        raise Problem("not_found", f"there is no {kind} of this name; register it with the app")
-    Need(definition.role).demand_of(caller.identity)
+    if definition is None or definition.kind != call_type:
+        raise Problem("not_found", f"{call_type} not found; register it with the app")
+    RequiredRole(definition.role).check(caller.identity)
     return definition
 
 
-async def _given(
+async def _input(
     request: Request, caller: Caller, definition: CallDefinition[Any, Any]
 ) -> dict[str, Any]:
     body = read(_ANY, await request.body(), request.headers.get("content-type"))
@@ -80,55 +94,53 @@ async def _given(
 
 def _who(request: Request, caller: Caller, correlation_id: UUID | None) -> Who:
     who = Who.of(caller.identity.as_auth(), caller.tenant_id, correlation_id)
-    return who._replace(traceparent=sent_with(request))
+    return who._replace(traceparent=valid_traceparent(request.headers.get("traceparent")))
 
 
 async def _call(
-    app: Forge, definition: CallDefinition[Any, Any], given: dict[str, Any], who: Who
+    runner: CallRunner, definition: CallDefinition[Any, Any], input: dict[str, Any], who: Who
 ) -> Answer:
     try:
-        return await run(app, definition, given, who)
+        return await runner.run(definition, input, who)
     except Rejected as error:
         raise Rejection(error) from error
     except TimedOut as error:
         log.warning("%s", error)
-        raise Problem("timed_out", f"{definition.name} took too long; try again later") from error
+        raise Problem("timed_out", f"{definition.name} timed out; try again later") from error
     except DatabaseUnavailable:
         raise
     except GrantMissing as error:
         log.error("%s", error)
         raise Problem(
             "internal",
-            f"the server's database login lacks a grant that the {definition.kind} "
-            f"{definition.name} needs; the server's log says which",
+            f"the server's database login lacks a grant for the {definition.kind} "
+            f"{definition.name}; the server's log has the details",
         ) from error
     except ForgeError as error:
-        # What its handler did wrong is not the fault of whoever called.
+        # An error of the handler, not of the caller.
         log.error("%s %s failed", definition.kind, definition.name, exc_info=error)
-        raise Problem(
-            "internal", "something went wrong here; the server's log says what"
-        ) from error
+        raise Problem("internal", "internal error; the server's log has the details") from error
 
 
-def _told(answer: Answer) -> Response:
+def _response(answer: Answer) -> Response:
     return Response(answer.text, media_type="application/json")
 
 
 async def _while_connected(request: Request, called: Coroutine[Any, Any, Answer]) -> Answer:
-    """Cancel a call whose caller has gone: nobody would learn that it was done."""
+    """Cancel a call if its caller disconnects: the result could not be delivered."""
     running = asyncio.create_task(called)
-    gone = asyncio.create_task(_gone(request))
+    disconnected = asyncio.create_task(_disconnected(request))
     try:
-        await asyncio.wait({running, gone}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({running, disconnected}, return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             return running.result()
-        raise Problem("bad_request", "the caller went away; nothing was written")
+        raise Problem("bad_request", "the caller disconnected; nothing was written")
     finally:
-        gone.cancel()
+        disconnected.cancel()
         running.cancel()
-        await asyncio.gather(running, gone, return_exceptions=True)
+        await asyncio.gather(running, disconnected, return_exceptions=True)
 
 
-async def _gone(request: Request) -> None:
+async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

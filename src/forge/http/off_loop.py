@@ -1,4 +1,4 @@
-"""Checking and redacting large values in a thread, so that the event loop goes on meanwhile."""
+"""Validates and redacts large values in a thread, so that the event loop is not blocked."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -12,16 +12,16 @@ from starlette.responses import Response
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# Smaller values take a millisecond or two; handing them to a thread costs more than it saves.
-HEAVY = 16_384
-JSON = ("input", "output", "checkpoint", "meta", "payload", "edited_payload", "attempts")
-# One thread: several would wait for the same interpreter lock, and the loop for all of them.
+# Bytes of JSON: smaller values take a millisecond or two, and a thread costs more.
+THREAD_THRESHOLD = 16_384
+JSON_COLUMNS = ("input", "output", "checkpoint", "meta", "payload", "edited_payload", "attempts")
+# One thread: more would compete with the event loop for the interpreter lock.
 _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="forge-large-values")
 
 
 async def off_loop(size: int, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function that handles so many bytes of JSON: here, or in the thread if it is heavy."""
-    if size < HEAVY:
+    """Call a function that handles `size` bytes of JSON, in the thread if that is much."""
+    if size < THREAD_THRESHOLD:
         return act(*args, **kwargs)
     context = copy_context()
     loop = asyncio.get_running_loop()
@@ -29,21 +29,21 @@ async def off_loop(size: int, act: Callable[P, T], *args: P.args, **kwargs: P.kw
 
 
 async def answer_of(size: int, shown: object) -> Response:
-    """Write an answer with so many bytes of JSON; the framework would do it on the loop."""
-    content = await off_loop(size, _written, shown)
+    """Serialise a response of `size` bytes; the framework would do it on the event loop."""
+    content = await off_loop(size, _serialise, shown)
     return Response(content, media_type="application/json")
 
 
-def _written(shown: object) -> bytes:
-    kind: Any = type(shown)
-    return _adapter(kind).dump_json(shown)
+def _serialise(shown: object) -> bytes:
+    shape: Any = type(shown)
+    return _adapter(shape).dump_json(shown)
 
 
 @lru_cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+def _adapter(shape: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(shape)
 
 
 def size_of(row: Mapping[str, Any]) -> int:
-    """Return how much JSON a row holds, as the database wrote it."""
-    return sum(len(text) for name in JSON if isinstance(text := row.get(name), str))
+    """Return the bytes of JSON in a row."""
+    return sum(len(text) for name in JSON_COLUMNS if isinstance(text := row.get(name), str))

@@ -1,15 +1,15 @@
-"""The routes of a server, and what each asks of its caller."""
+"""The routes of a server: the role and the query parameters of each."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from starlette.routing import BaseRoute
 
-from forge.http.access import Need
+from forge.http.auth.access import AccessCheck, RequiredRole
 
 
 def walk(routes: Iterable[BaseRoute]) -> Iterator[BaseRoute]:
-    """Yield routes one by one, those of included routers too."""
+    """Yield all routes, including those of included routers."""
     for route in routes:
         included = getattr(route, "original_router", None)
         if included is None:
@@ -18,18 +18,17 @@ def walk(routes: Iterable[BaseRoute]) -> Iterator[BaseRoute]:
             yield from walk(included.routes)
 
 
-def need_of(route: BaseRoute) -> Need | None:
-    """Return what a route's own dependencies ask for; None lets everybody in."""
+def required_role_of(route: BaseRoute) -> RequiredRole | None:
+    """Return the role that a route requires; None for a public route."""
     dependant = getattr(route, "dependant", None)
     for dependency in getattr(dependant, "dependencies", ()):
-        need: Need | None = getattr(dependency.call, "need", None)
-        if need is not None:
-            return need
+        if isinstance(dependency.call, AccessCheck):
+            return dependency.call.required_role
     return None
 
 
 def query_of(route: BaseRoute) -> list[str]:
-    """Return the names of the query parameters that a route and its dependencies read."""
+    """Return the names of the query parameters of a route and its dependencies."""
     return list(_query(getattr(route, "dependant", None)))
 
 

@@ -1,1 +1,1 @@
-"""Forge beside other libraries; each module needs the extra that its first line names."""
+"""Integrations with other libraries; each module names the extra it requires."""

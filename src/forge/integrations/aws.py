@@ -5,19 +5,19 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from forge.core.errors import ConfigError
-from forge.core.event import Events, ExternalCall
+from forge.core.events import Events, ExternalCall
 
 if TYPE_CHECKING:
     from forge.app import Forge
 
-# What a call is about, by service, for the label of its metric.
+# The parameter that names the target of a call, by service, for the metric's label.
 TARGETS = {"s3": "Bucket", "sqs": "QueueUrl", "cloudfront": "DistributionId"}
 
 
 def client(app: "Forge", service: str, **options: Any) -> Any:
     """Return a boto3 client whose calls feed the app's metrics; `options` are those of boto3.
 
-    boto3 blocks: use it in handlers that are plain functions, or by `asyncio.to_thread`.
+    boto3 blocks: use it in handlers that are plain functions, or with `asyncio.to_thread`.
     """
     try:
         import boto3
@@ -25,14 +25,14 @@ def client(app: "Forge", service: str, **options: Any) -> Any:
         raise ConfigError(
             'AWS needs boto3; install it with `pip install "forge-jobs[aws]"`'
         ) from error
-    # A session of its own: the default one is not made for threads, which clients are.
+    # A new session: boto3's default session is not thread-safe, clients are.
     made = boto3.session.Session().client(service, **options)
     measure(made, app.events)
     return made
 
 
 def measure(client: Any, events: Events) -> None:
-    """Emit an event for each call of a boto3 client, its retries included."""
+    """Emit an event for each call of a boto3 client, including its retries."""
     service = client.meta.service_model.service_name
     hooks = _Hooks(service, events)
     client.meta.events.register(f"before-parameter-build.{service}", hooks.began)
@@ -41,7 +41,7 @@ def measure(client: Any, events: Events) -> None:
 
 
 class _Hooks:
-    """What boto3 calls around each request; its `context` belongs to one call alone."""
+    """Hooks that boto3 calls around each request; `context` belongs to one call."""
 
     def __init__(self, service: str, events: Events) -> None:
         self._service = service

@@ -1,37 +1,53 @@
-"""`app.schedules`."""
+"""`app.schedules`: create, enable, disable, run, read and list schedules."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 
 from forge.core.errors import ForgeError
-from forge.core.schedule_record import ScheduleRecord
-from forge.core.wish import check_tenant
+from forge.core.events import Events
+from forge.core.new_job import check_tenant
+from forge.core.schedules.record import ScheduleRecord
+from forge.definitions.catalog import Catalog, RunStatement
+from forge.definitions.schedule import ScheduleDefinition
+from forge.jobs.session import Sessions
 from forge.schedules import verbs
-from forge.schedules.definition import ScheduleDefinition
-from forge.schedules.verbs import Ask, Name, Options, Wish, named
+from forge.schedules.verbs import Name, NewSchedule, ScheduleOptions, named
 from forge.store import schedules
 from forge.store.borrowed import run_on
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from forge.app import Forge
-
 T = TypeVar("T")
 Type = str | ScheduleDefinition[Any]
-Verb = Callable[[Ask], Awaitable[T]]
+Verb = Callable[[RunStatement], Awaitable[T]]
 Records = list[ScheduleRecord]
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 
 
 class Schedules:
     """The verbs of schedules: each returns the row, and takes `conn=` for your transaction."""
 
-    def __init__(self, app: "Forge", wake_later: Callable[[], None] | None = None) -> None:
-        self._app = app
+    def __init__(
+        self,
+        sessions: Sessions,
+        catalog: Catalog,
+        definitions: Mapping[str, ScheduleDefinition[Any]],
+        events: Events,
+        wake_later: Callable[[], None] | None = None,
+    ) -> None:
+        self._sessions = sessions
+        self._catalog = catalog
+        self._definitions = definitions
+        self._events = events
+        # Called after a change in a caller's transaction.
         self._wake_later = wake_later
+
+    def waking(self, wake_later: Callable[[], None]) -> "Schedules":
+        """Return the same verbs with another way to wake workers, which needs no event loop."""
+        return Schedules(self._sessions, self._catalog, self._definitions, self._events, wake_later)
 
     async def ensure(
         self,
@@ -41,19 +57,21 @@ class Schedules:
         *,
         tenant_id: int | None = None,
         conn: Any = None,
-        **options: "Unpack[Options]",
+        **options: "Unpack[ScheduleOptions]",
     ) -> ScheduleRecord:
-        """See to it that a schedule is there and enabled.
+        """Create a schedule, or change and enable the one that exists.
 
-        A new one runs at `next_run_at`, by its clock, or at once. One that is there keeps its time.
+        A new one runs at `next_run_at`, by its clock, or at once. An existing one keeps its time.
         """
         name = named(type, key, tenant_id)
-        given = cast(Options, {key: value for key, value in options.items() if value is not None})
-        definition = self._app.schedule_definitions.get(name.type)
+        given = cast(
+            ScheduleOptions, {key: value for key, value in options.items() if value is not None}
+        )
+        definition = self._definitions.get(name.type)
 
-        async def ensured(ask: Ask) -> ScheduleRecord:
-            kind = await self._app._catalog.find_schedule(name.type, definition, ask)
-            return await verbs.ensure(ask, Wish(name, payload, given, definition, kind))
+        async def ensured(ask: RunStatement) -> ScheduleRecord:
+            encoder = await self._catalog.find_schedule(name.type, definition, ask)
+            return await verbs.ensure(ask, NewSchedule(name, payload, given, definition, encoder))
 
         return await self.carry_out(ensured, conn)
 
@@ -67,7 +85,7 @@ class Schedules:
     async def disable(
         self, type: Type, key: str = "", *, tenant_id: int | None = None, conn: Any = None
     ) -> ScheduleRecord:
-        """Let a schedule rest; a run that goes on is finished."""
+        """Disable a schedule; a run in progress finishes."""
         name = named(type, key, tenant_id)
         return await self.carry_out(lambda ask: verbs.set_enabled(ask, name, False), conn)
 
@@ -82,7 +100,7 @@ class Schedules:
     ) -> ScheduleRecord:
         """Enable a schedule if a query of yours returns a row, else disable it.
 
-        Safe against whoever enables it at the same moment for a row that they are about to commit.
+        Safe against a concurrent transaction that adds a row and enables the schedule.
         """
         name = named(type, key, tenant_id)
         return await self.carry_out(lambda ask: verbs.sync_enabled(ask, name, query, args), conn)
@@ -113,49 +131,51 @@ class Schedules:
     ) -> Records:
         """Return schedules, the newest first; `before` is the id of the last one of a page."""
         text = type.name if isinstance(type, ScheduleDefinition) else type
-        most = max(1, min(limit, MOST_LISTED))
+        most = max(1, min(limit, MAX_LISTED))
         page = schedules.listed(text, enabled, check_tenant(tenant_id), before, most)
         return await self.read(lambda ask: ask(page), conn)
 
-    async def plant(self, ask: Ask) -> None:
-        """Make the rows of what runs by the clock; one that somebody disabled stays so."""
-        for definition in self._app.schedule_definitions.values():
+    async def plant(self, ask: RunStatement) -> None:
+        """Create the rows of cron schedules; a disabled one stays disabled."""
+        for definition in self._definitions.values():
             if definition.plants_itself:
                 name = Name(definition.name)
-                kind = await self._app._catalog.find_schedule(name.type, definition, ask)
-                await verbs.ensure(ask, Wish(name, None, {}, definition, kind, is_planted=True))
+                encoder = await self._catalog.find_schedule(name.type, definition, ask)
+                await verbs.ensure(
+                    ask, NewSchedule(name, None, {}, definition, encoder, is_planted=True)
+                )
 
     async def plant_at_start(self) -> None:
-        """Make the rows of what runs by the clock when an app or a server starts.
+        """Create the rows of cron schedules when an app or a server starts.
 
-        A database that is away or not migrated yet does not keep it from starting: a worker and
-        `forge migrate --app` make the same rows.
+        It starts even if the database is away or not migrated yet: a worker and
+        `forge migrate --app` create the same rows.
         """
-        if not any(one.plants_itself for one in self._app.schedule_definitions.values()):
+        if not any(one.plants_itself for one in self._definitions.values()):
             return
         try:
-            await self.plant((await (await self._app.session()).database()).run)
+            await self.plant(self._sessions.run)
         except ForgeError as error:
             what = "the rows of cron schedules were not written; a worker writes them"
-            self._app.events.notice("warning", what, error=str(error))
+            self._events.notice("warning", what, error=str(error))
 
     async def carry_out(self, verb: Verb[T], conn: Any, tenant: int | None = None) -> T:
-        """Do something in a transaction, and tell the workers to look.
+        """Run a verb in the caller's transaction or in one of its own, and wake workers.
 
-        One of its own shows it a tenant's rows alone, where row security holds.
+        A transaction of its own sees only the rows of `tenant` where row security holds.
         """
         if conn is not None:
             done = await verb(partial(run_on, conn))
-            (self._wake_later or (await self._app.session()).wake_later)()
+            (self._wake_later or self._sessions.here().wake_later)()
             return done
-        session = await self._app.session()
+        session = self._sessions.here()
         async with (await session.database()).transaction(tenant) as own:
             done = await verb(partial(run_on, own))
         session.wake()
         return done
 
     async def read(self, verb: Verb[T], conn: Any) -> T:
-        """Ask something, in the caller's transaction where `conn` is given."""
+        """Run a verb that only reads, in the caller's transaction where `conn` is given."""
         if conn is not None:
             return await verb(partial(run_on, conn))
-        return await verb((await (await self._app.session()).database()).run)
+        return await verb(self._sessions.run)

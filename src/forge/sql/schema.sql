@@ -1,4 +1,333 @@
--- Generated from sql/migrations by `make format`: what they come to, for reading.
+-- Generated from sql/migrations by `make format`: the whole schema, in reading order rather than
+-- in the order that would create it. tables.sql has the tables alone.
+
+CREATE TABLE public.forge_jobs (
+    id uuid DEFAULT public.forge_uuidv7() NOT NULL,
+    lease bigint DEFAULT 0 NOT NULL,
+    status character varying(32) DEFAULT 'pending'::character varying NOT NULL,
+    worker_id uuid,
+    attempts integer DEFAULT 0 NOT NULL,
+    max_attempts integer DEFAULT 3 NOT NULL,
+    priority integer DEFAULT 50 NOT NULL,
+    crashes integer DEFAULT 0 NOT NULL,
+    scheduled_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    lone_crashes integer DEFAULT 0 NOT NULL,
+    progress_percent integer DEFAULT 0,
+    suspect boolean DEFAULT false NOT NULL,
+    job_type character varying(255) NOT NULL,
+    queue character varying(255) DEFAULT 'default'::character varying NOT NULL,
+    worker_capability character varying(255),
+    input jsonb DEFAULT '{}'::jsonb NOT NULL,
+    output jsonb,
+    progress_message text,
+    last_error text,
+    error_class character varying(32),
+    idempotency_key character varying(255),
+    claimed_at timestamp with time zone,
+    started_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    failed_at timestamp with time zone,
+    cancelled_at timestamp with time zone,
+    last_heartbeat timestamp with time zone,
+    expires_at timestamp with time zone,
+    timeout interval,
+    tenant_id bigint,
+    category character varying(32),
+    correlation_id uuid,
+    payload_version character varying(32) DEFAULT '1.0'::character varying NOT NULL,
+    auth jsonb,
+    traceparent character varying(255),
+    retry_of uuid,
+    parent_id uuid,
+    tags text[],
+    meta jsonb,
+    checkpoint jsonb,
+    original_scheduled_at timestamp with time zone
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_analyze_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
+
+CREATE TABLE public.forge_attempts (
+    job_id uuid NOT NULL,
+    lease bigint NOT NULL,
+    attempt integer NOT NULL,
+    tenant_id bigint,
+    worker_id uuid,
+    outcome character varying(32) NOT NULL,
+    error_class character varying(32),
+    exception text,
+    error text,
+    trace text,
+    started_at timestamp with time zone,
+    ended_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.forge_idempotency_keys (
+    tenant_id bigint,
+    key character varying(255) NOT NULL,
+    job_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.forge_dead_letters (
+    dlq_id bigint DEFAULT public.forge_new_number() NOT NULL,
+    job_id uuid NOT NULL,
+    job_type character varying(255) NOT NULL,
+    category character varying(32),
+    queue character varying(255) NOT NULL,
+    priority integer NOT NULL,
+    tenant_id bigint,
+    correlation_id uuid,
+    idempotency_key character varying(255),
+    payload jsonb NOT NULL,
+    payload_version character varying(32) NOT NULL,
+    error_class character varying(32),
+    exception text,
+    error_message text,
+    fingerprint text,
+    attempt_count integer NOT NULL,
+    crashes integer DEFAULT 0 NOT NULL,
+    attempts jsonb DEFAULT '[]'::jsonb NOT NULL,
+    original_created_at timestamp with time zone NOT NULL,
+    original_scheduled_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    status character varying(32) DEFAULT 'pending_review'::character varying NOT NULL,
+    reviewed_at timestamp with time zone,
+    reviewed_by text,
+    notes text,
+    new_job_id uuid,
+    edited_payload jsonb,
+    request_id uuid,
+    place text,
+    CONSTRAINT forge_dead_letters_status CHECK (((status)::text = ANY ((ARRAY['pending_review'::character varying, 'reprocessed'::character varying, 'discarded'::character varying])::text[])))
+);
+
+CREATE TABLE public.forge_dead_letter_counts (
+    tenant_id bigint,
+    status character varying(32) NOT NULL,
+    job_type character varying(255) NOT NULL,
+    category character varying(32),
+    error_class character varying(32),
+    exception text,
+    place text,
+    fingerprint text NOT NULL,
+    letters bigint NOT NULL,
+    first_seen timestamp with time zone,
+    last_seen timestamp with time zone,
+    sample bigint
+)
+WITH (autovacuum_vacuum_scale_factor='0.1', autovacuum_vacuum_threshold='1000');
+
+CREATE TABLE public.forge_schedules (
+    id uuid DEFAULT public.forge_uuidv7() NOT NULL,
+    type character varying(255) NOT NULL,
+    key character varying(255) DEFAULT ''::character varying NOT NULL,
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    next_run_at timestamp with time zone,
+    running_since timestamp with time zone,
+    last_run_at timestamp with time zone,
+    last_error text,
+    consecutive_failures integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    lease bigint DEFAULT 0 NOT NULL,
+    worker_id uuid,
+    last_heartbeat timestamp with time zone,
+    every interval,
+    cron text,
+    tz text DEFAULT 'UTC'::text NOT NULL,
+    missed character varying(8) DEFAULT 'once'::character varying NOT NULL,
+    jitter interval,
+    priority integer DEFAULT 50 NOT NULL,
+    worker_capability character varying(255),
+    timeout interval,
+    tenant_id bigint,
+    recent_runs jsonb DEFAULT '[]'::jsonb NOT NULL,
+    tick_at timestamp with time zone,
+    crashes integer DEFAULT 0 NOT NULL,
+    suspect boolean DEFAULT false NOT NULL,
+    checkpoint jsonb,
+    CONSTRAINT forge_schedules_every CHECK ((every > '00:00:00'::interval)),
+    CONSTRAINT forge_schedules_missed CHECK (((missed)::text = ANY ((ARRAY['once'::character varying, 'skip'::character varying, 'all'::character varying])::text[]))),
+    CONSTRAINT forge_schedules_priority CHECK ((priority = ANY (ARRAY[0, 25, 50, 75, 100]))),
+    CONSTRAINT forge_schedules_rule CHECK (((every IS NULL) OR (cron IS NULL)))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_cost_delay='0');
+
+CREATE TABLE public.forge_workers (
+    id uuid NOT NULL,
+    incarnation uuid NOT NULL,
+    hostname text NOT NULL,
+    pid integer NOT NULL,
+    version text NOT NULL,
+    capabilities text[] DEFAULT '{}'::text[] NOT NULL,
+    queues text[],
+    job_types text[] DEFAULT '{}'::text[] NOT NULL,
+    max_concurrent integer NOT NULL,
+    running integer DEFAULT 0 NOT NULL,
+    draining boolean DEFAULT false NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_heartbeat timestamp with time zone DEFAULT now() NOT NULL,
+    schedule_types text[] DEFAULT '{}'::text[] NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE TABLE public.forge_job_types (
+    name character varying(255) NOT NULL,
+    queue character varying(255) DEFAULT 'default'::character varying NOT NULL,
+    priority integer DEFAULT 50 NOT NULL,
+    max_attempts integer DEFAULT 3 NOT NULL,
+    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
+    worker_capability character varying(255),
+    category character varying(32),
+    requires text[],
+    idempotent text,
+    dead_letter boolean DEFAULT true NOT NULL,
+    isolation character varying(32) DEFAULT 'none'::character varying NOT NULL,
+    retry jsonb,
+    input_schema jsonb,
+    output_schema jsonb,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    allow_sensitive text[] DEFAULT '{}'::text[] NOT NULL
+);
+
+CREATE TABLE public.forge_schedule_types (
+    name character varying(255) NOT NULL,
+    priority integer DEFAULT 50 NOT NULL,
+    worker_capability character varying(255),
+    input_schema jsonb,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.forge_outbox (
+    id bigint NOT NULL,
+    job_id uuid NOT NULL,
+    send_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    sends integer DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_cost_delay='0');
+
+CREATE TABLE public.forge_audit_events (
+    id bigint DEFAULT public.forge_new_number() NOT NULL,
+    event character varying(64) NOT NULL,
+    actor text,
+    tenant_id bigint,
+    job_id uuid,
+    dlq_id bigint,
+    schedule_id uuid,
+    notes text,
+    detail jsonb,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.forge_signing_keys (
+    is_current boolean NOT NULL,
+    inner_pad bytea NOT NULL,
+    outer_pad bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.forge_migrations (
+    version integer NOT NULL,
+    name text NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE SEQUENCE public.forge_numbers
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER TABLE public.forge_outbox ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.forge_outbox_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+ALTER TABLE ONLY public.forge_attempts
+    ADD CONSTRAINT forge_attempts_pkey PRIMARY KEY (job_id, lease);
+
+ALTER TABLE ONLY public.forge_audit_events
+    ADD CONSTRAINT forge_audit_events_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.forge_dead_letters
+    ADD CONSTRAINT forge_dead_letters_job_id_key UNIQUE (job_id);
+
+ALTER TABLE ONLY public.forge_dead_letters
+    ADD CONSTRAINT forge_dead_letters_pkey PRIMARY KEY (dlq_id);
+
+ALTER TABLE ONLY public.forge_idempotency_keys
+    ADD CONSTRAINT forge_idempotency_keys_unique UNIQUE NULLS NOT DISTINCT (tenant_id, key);
+
+ALTER TABLE ONLY public.forge_job_types
+    ADD CONSTRAINT forge_job_types_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.forge_jobs
+    ADD CONSTRAINT forge_jobs_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.forge_migrations
+    ADD CONSTRAINT forge_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY public.forge_outbox
+    ADD CONSTRAINT forge_outbox_once UNIQUE (job_id);
+
+ALTER TABLE ONLY public.forge_outbox
+    ADD CONSTRAINT forge_outbox_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.forge_schedule_types
+    ADD CONSTRAINT forge_schedule_types_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.forge_schedules
+    ADD CONSTRAINT forge_schedules_once UNIQUE NULLS NOT DISTINCT (tenant_id, type, key);
+
+ALTER TABLE ONLY public.forge_schedules
+    ADD CONSTRAINT forge_schedules_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.forge_signing_keys
+    ADD CONSTRAINT forge_signing_keys_pkey PRIMARY KEY (is_current);
+
+ALTER TABLE ONLY public.forge_workers
+    ADD CONSTRAINT forge_workers_pkey PRIMARY KEY (id);
+
+CREATE INDEX forge_audit_events_job ON public.forge_audit_events USING btree (job_id, id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX forge_audit_events_letter ON public.forge_audit_events USING btree (dlq_id, id) WHERE (dlq_id IS NOT NULL);
+
+CREATE INDEX forge_audit_events_tenant ON public.forge_audit_events USING btree (tenant_id, id) WHERE (tenant_id IS NOT NULL);
+
+CREATE INDEX forge_dead_letters_group ON public.forge_dead_letters USING btree (fingerprint, status, dlq_id);
+
+CREATE INDEX forge_dead_letters_listed ON public.forge_dead_letters USING btree (status, dlq_id);
+
+CREATE INDEX forge_dead_letters_reviewed ON public.forge_dead_letters USING btree (reviewed_at) WHERE ((status)::text <> 'pending_review'::text);
+
+CREATE INDEX forge_dead_letters_tenant ON public.forge_dead_letters USING btree (tenant_id, status, dlq_id) WHERE (tenant_id IS NOT NULL);
+
+CREATE INDEX forge_dead_letters_tenant_group ON public.forge_dead_letters USING btree (tenant_id, fingerprint, status, dlq_id) WHERE (tenant_id IS NOT NULL);
+
+CREATE INDEX forge_idempotency_keys_created ON public.forge_idempotency_keys USING btree (created_at);
+
+CREATE INDEX forge_jobs_ended ON public.forge_jobs USING btree (status, id) WHERE ((status)::text = ANY ((ARRAY['failed'::character varying, 'dead_letter'::character varying, 'cancelled'::character varying])::text[]));
+
+CREATE INDEX forge_jobs_owned ON public.forge_jobs USING btree (worker_id) WHERE ((status)::text = ANY ((ARRAY['claimed'::character varying, 'running'::character varying])::text[]));
+
+CREATE INDEX forge_jobs_ready ON public.forge_jobs USING btree (public.forge_lane((job_type)::text, (queue)::text, (worker_capability)::text, priority), scheduled_at, id) WHERE ((status)::text = ANY ((ARRAY['pending'::character varying, 'retry'::character varying])::text[]));
+
+CREATE INDEX forge_jobs_tenant ON public.forge_jobs USING btree (tenant_id, id) WHERE (tenant_id IS NOT NULL);
+
+CREATE INDEX forge_outbox_due ON public.forge_outbox USING btree (send_at);
+
+CREATE INDEX forge_schedules_due ON public.forge_schedules USING btree (public.forge_lane((type)::text, ''::text, (worker_capability)::text, priority), next_run_at, id) WHERE (enabled AND (running_since IS NULL) AND (next_run_at IS NOT NULL));
+
+CREATE INDEX forge_schedules_owned ON public.forge_schedules USING btree (worker_id) WHERE (running_since IS NOT NULL);
+
 CREATE FUNCTION public.forge_agreed(what text, inside jsonb, outside text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $_$
@@ -13,7 +342,7 @@ begin
             using errcode = 'invalid_parameter_value', hint = 'leave one of them out';
     elsif coalesce(said, outside) is null then
         raise exception '$.% is required', what
-            using errcode = 'invalid_parameter_value', hint = format('give %s =>, or put it into the payload', what);
+            using errcode = 'invalid_parameter_value', hint = format('pass %s =>, or put it into the payload', what);
     end if;
     return coalesce(said, outside);
 end
@@ -30,8 +359,8 @@ begin
     if given is null or given = '' then
         return null;
     end if;
-    -- Null without a key. The signatures are hashed once more, so that the time of the comparison says
-    -- nothing about them.
+    -- Null without a key. Both signatures are hashed once more, so that the time of the comparison does
+    -- not reveal them.
     select bool_or(sha256(convert_to(left(given, 64), 'UTF8')) = sha256(convert_to(encode(
                sha256(outer_pad || sha256(inner_pad || convert_to(substr(given, 66), 'UTF8'))), 'hex'), 'UTF8')))
     into is_signed
@@ -71,14 +400,14 @@ begin
     nested := translate(regexp_replace(bare, '[^][{}]', '', 'g'), '{}', '[]');
     for _ in 1..64 loop
         exit when nested = '';
-        nested := replace(nested, '[]', '');  -- takes the innermost level away
+        nested := replace(nested, '[]', '');  -- removes the innermost level
     end loop;
     if nested <> '' then
         raise exception '% is nested deeper than 64 levels', what
             using errcode = 'program_limit_exceeded', hint = 'flatten it';
     elsif exists (select from regexp_matches(bare, '([0-9]+)(\.[0-9]+)?', 'g') as number
                   where length(number[1]) > case when number[2] is null then 4300 else 308 end) then
-        raise exception '% has a number of too many digits', what
+        raise exception '% contains a number with too many digits', what
             using errcode = 'numeric_value_out_of_range',
                   hint = 'pass it as text; a whole number may have 4300 digits, one with a fraction 308 before the point';
     end if;
@@ -128,32 +457,13 @@ declare
     end;
 begin
     if found is null then
-        raise exception 'priority % is none of the five', quote_literal(value)
+        raise exception 'unknown priority %', quote_literal(value)
             using errcode = 'invalid_parameter_value',
                   hint = 'use critical (100), high (75), normal (50), low (25) or background (0)';
     end if;
     return found;
 end
 $$;
-
-CREATE TABLE public.forge_job_types (
-    name character varying(255) NOT NULL,
-    queue character varying(255) DEFAULT 'default'::character varying NOT NULL,
-    priority integer DEFAULT 50 NOT NULL,
-    max_attempts integer DEFAULT 3 NOT NULL,
-    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
-    worker_capability character varying(255),
-    category character varying(32),
-    requires text[],
-    idempotent text,
-    dead_letter boolean DEFAULT true NOT NULL,
-    isolation character varying(32) DEFAULT 'none'::character varying NOT NULL,
-    retry jsonb,
-    input_schema jsonb,
-    output_schema jsonb,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    allow_sensitive text[] DEFAULT '{}'::text[] NOT NULL
-);
 
 CREATE FUNCTION public.forge_check_references(kind public.forge_job_types, payload jsonb) RETURNS void
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -203,7 +513,7 @@ begin
         from parts
              cross join lateral (
                 select shown as path, shown as any_path, key as name, name_shape,
-                       -- {"name": "Authorization", "value": "…"}: headers and forms as lists of pairs
+                       -- {"name": "Authorization", "value": "…"}: headers or form fields as a list of pairs
                        case when key = 'value' and jsonb_typeof(named) = 'string' then named #>> '{}' end as alias,
                        held as value, place
                 from jsonb_each(case jsonb_typeof(parts.value) when 'object' then parts.value end)
@@ -221,7 +531,7 @@ begin
                         select case
                             when name_shape is not null then '["…"]'
                             when length(key) <= 60 and key ~ '^[A-Za-z_][A-Za-z0-9_]*$' then '.' || key
-                            else format('[%s]', to_json(left(key, 60))) end as shown) as told
+                            else format('[%s]', to_json(left(key, 60))) end as shown) as finding
                 union all
                 select format('[%s]', index - 1), '[*]', null, null, null, item, parts.place
                 from jsonb_array_elements(case jsonb_typeof(parts.value) when 'array' then parts.value end)
@@ -232,7 +542,7 @@ begin
                or allowed = '{}')
           and (step.name is null or names = '{}' or array_to_string(forge_words(step.name), '') <> all (names))
     )
-    select parts.path, told.what into found
+    select parts.path, finding.what into found
     from parts
          cross join lateral (
             select coalesce(
@@ -244,8 +554,8 @@ begin
                           || ' of an embedded body or document' end,
                 case when jsonb_typeof(value) = 'string' then 'looks like ' || forge_looks_like(value #>> '{}')
                      when jsonb_typeof(value) = 'number' and length(value #>> '{}') >= 13 and forge_is_card(value #>> '{}')
-                          and forge_is_reference(name) is not true then 'looks like a card number' end) as what) as told
-    where told.what is not null
+                          and forge_is_reference(name) is not true then 'looks like a card number' end) as what) as finding
+    where finding.what is not null
     limit 1;
     if found.path is not null then
         raise exception '% %', found.path, found.what
@@ -324,20 +634,20 @@ CREATE FUNCTION public.forge_dispatch(job_type text, input jsonb DEFAULT '{}'::j
     AS $_$
 #variable_conflict use_column
 declare
-    wish jsonb := coalesce(forge_dispatch.input, '{}');
+    new_input jsonb := coalesce(forge_dispatch.input, '{}');
     tenant bigint := forge_dispatch.tenant_id;
     correlation uuid := forge_dispatch.correlation_id;
     version text;
-    kind forge_job_types;
+    known_type forge_job_types;
     key text;
     job_id uuid := forge_uuidv7();
     known_id uuid;
 begin
-    select * into kind from forge_job_types where name = forge_dispatch.job_type;
+    select * into known_type from forge_job_types where name = forge_dispatch.job_type;
     if starts_with(forge_dispatch.job_type, 'forge.') then
-        raise exception '% is one of Forge''s own', forge_dispatch.job_type
-            using errcode = 'insufficient_privilege', hint = 'ask through the API or the library: cancel, delete, run_now';
-    elsif kind.name is null then
+        raise exception '% is a built-in job type', forge_dispatch.job_type
+            using errcode = 'insufficient_privilege', hint = 'use cancel, delete or run_now of the API or the library';
+    elsif known_type.name is null then
         raise exception 'unknown job type %', coalesce(quote_literal(forge_dispatch.job_type), 'null')
             using errcode = 'undefined_object',
                   hint = 'start a worker that has it, or run `forge migrate --app module:app`';
@@ -345,16 +655,17 @@ begin
         raise exception 'a job has either scheduled_at or delay, not both'
             using errcode = 'invalid_parameter_value', hint = 'leave one out';
     elsif forge_dispatch.delay not between '0' and '36500 days' then
-        raise exception 'delay % is not a time to wait', forge_dispatch.delay
+        raise exception 'delay % is out of range', forge_dispatch.delay
             using errcode = 'invalid_parameter_value', hint = 'use zero or more, up to 36500 days';
     end if;
-    perform forge_check_json(wish, 'the input of ' || kind.name);
+    perform forge_check_json(new_input, 'the input of ' || known_type.name);
     perform forge_check_json(forge_dispatch.auth, 'auth');
     perform forge_check_json(forge_dispatch.meta, 'meta');
     perform forge_check_name(tag, 'a tag') from unnest(forge_dispatch.tags) as tag;
+    /* generated checks */ /* end */
 
-    perform forge_check_references(kind, wish);
-    version := coalesce(forge_payload_version(wish), forge_dispatch.payload_version, '1.0');
+    perform forge_check_references(known_type, new_input);
+    version := coalesce(forge_payload_version(new_input), forge_dispatch.payload_version, '1.0');
     if version <> forge_dispatch.payload_version then
         raise exception '$.payload_version in the payload and the argument payload_version differ'
             using errcode = 'invalid_parameter_value', hint = 'leave one of them out';
@@ -362,41 +673,43 @@ begin
         raise exception '$.payload_version must be text of 1 to 32 characters'
             using errcode = 'invalid_parameter_value', hint = 'such as "1.0"';
     end if;
-    if kind.category is not null then
-        wish := forge_ruled_payload(kind, wish, tenant, correlation, forge_dispatch.idempotency_key);
-        tenant := wish ->> 'tenant_id';
-        correlation := wish ->> 'correlation_id';
-        key := wish ->> 'idempotency_key';
+    if known_type.category is not null then
+        new_input := forge_ruled_payload(known_type, new_input, tenant, correlation, forge_dispatch.idempotency_key);
+        tenant := new_input ->> 'tenant_id';
+        correlation := new_input ->> 'correlation_id';
+        key := new_input ->> 'idempotency_key';
     elsif forge_dispatch.idempotency_key is null then
-        key := forge_idempotency_key(kind.name, kind.idempotent, wish);
+        key := forge_idempotency_key(known_type.name, known_type.idempotent, new_input);
     else
         key := forge_check_name(forge_dispatch.idempotency_key, 'idempotency_key');
     end if;
-    if octet_length(wish::text) > 10240 then
-        raise warning 'the payload of % is larger than 10,240 bytes', kind.name
+    if octet_length(new_input::text) > 10240 then
+        raise warning 'the payload of % is larger than 10,240 bytes', known_type.name
             using hint = 'store the content elsewhere and pass a reference';
     end if;
     if key is not null then
         select taken.job_id into known_id
         from forge_take_keys(array[tenant], array[key], array[job_id]) as taken;
         if known_id <> job_id then
-            raise notice 'deduplicated: idempotency key % stands for job % already', key, known_id;
+            raise notice 'deduplicated: idempotency key % already belongs to job %', key, known_id;
             return known_id;
         end if;
     end if;
 
     insert into forge_jobs
         (id, job_type, input, priority, max_attempts, worker_capability, idempotency_key, scheduled_at,
-         queue, tenant_id, category, correlation_id, payload_version, auth, expires_at, tags, meta)
+         queue, tenant_id, category, correlation_id, payload_version, auth, expires_at, tags, meta
+         /* generated more columns */ /* end */)
     values (
-        job_id, kind.name, wish,
-        coalesce(forge_check_priority(forge_dispatch.priority), kind.priority),
-        kind.max_attempts, kind.worker_capability, key,
+        job_id, known_type.name, new_input,
+        coalesce(forge_check_priority(forge_dispatch.priority), known_type.priority),
+        known_type.max_attempts, known_type.worker_capability, key,
         coalesce(forge_check_moment(forge_dispatch.scheduled_at, 'scheduled_at'), now())
             + coalesce(forge_dispatch.delay, '0'),
-        forge_check_name(coalesce(forge_dispatch.queue, kind.queue), 'queue'),
-        tenant, kind.category, correlation, version, forge_dispatch.auth,
-        forge_check_moment(forge_dispatch.expires_at, 'expires_at'), forge_dispatch.tags, forge_dispatch.meta);
+        forge_check_name(coalesce(forge_dispatch.queue, known_type.queue), 'queue'),
+        tenant, known_type.category, correlation, version, forge_dispatch.auth,
+        forge_check_moment(forge_dispatch.expires_at, 'expires_at'), forge_dispatch.tags, forge_dispatch.meta
+        /* generated more values */ /* end */);
     if forge_dispatch.notify then
         perform pg_notify('forge_wake', '');
     end if;
@@ -452,7 +765,7 @@ begin
         returning known.job_id into holder;
     end if;
     if holder <> new.id then
-        raise exception 'idempotency key % of % belongs to job % already', quote_literal(new.idempotency_key::text),
+        raise exception 'idempotency key % of % already belongs to job %', quote_literal(new.idempotency_key::text),
             coalesce('tenant ' || new.tenant_id::text, 'no tenant'), holder
             using errcode = 'unique_violation', constraint = 'forge_idempotency_keys_unique',
                   table = 'forge_idempotency_keys',
@@ -475,7 +788,7 @@ begin
         return job_type || ':' || md5(input::text);
     elsif idempotent = 'function' then
         raise exception 'the idempotency key of % is made by a function that only its own code has', job_type
-            using errcode = 'invalid_parameter_value', hint = 'give idempotency_key =>';
+            using errcode = 'invalid_parameter_value', hint = 'pass idempotency_key =>';
     end if;
     foreach step in array (string_to_array(idempotent, '.'))[2:] loop
         found := found -> step;
@@ -484,7 +797,7 @@ begin
         raise exception '% needs % for its idempotency key, and the input has no value there',
             job_type, idempotent
             using errcode = 'invalid_parameter_value',
-                  hint = 'put it into the input, or give idempotency_key =>';
+                  hint = 'put it into the input, or pass idempotency_key =>';
     end if;
     return forge_check_name(job_type || ':' || (found #>> '{}'), 'the idempotency key');
 end
@@ -515,7 +828,7 @@ begin
     elsif level = 2 and length(said) <= 120 and said !~ '[ \t\r\n]|<[A-Za-z!/?]|[^\u0001-\u007f]{12}' then
         return false;
     end if;
-    -- a URL, a media type, the name of a file, an address, a label with a number
+    -- a URL, a media type, a file name, an address, or a label with a number
     return said !~* '^([a-z][a-z0-9+.-]*://[^ \t\r\n<>]+|[a-z]+/[a-z0-9.+-]+(; ?[a-z]+=[^ \t\r\n]+)?|[^\r\n<>]+\.(pdf|docx?|xlsx?|pptx?|txt|csv|html?|md|rtf|od[tsp]|png|jpe?g|gif|tiff?|zip|eml|msg|xml|json)|[^\r\n<>@]*<[^ \t\r\n<>@]+@[^ \t\r\n<>@]+>|[a-z]+[ #.-]{1,3}(no\.? ?)?[0-9][a-z0-9./-]*)$';
 end
 $_$;
@@ -587,7 +900,7 @@ declare
     head text;
     header text[];
 begin
-    -- Most texts hold nothing that any shape needs: one regular expression in place of a dozen.
+    -- A fast check: most texts match none of the patterns below.
     if length(value) < 6 or length(value) <= 512
        and value !~* 'eyJ|-----BEGIN|AKIA|ASIA|gh[pousr]_|github_pat_|xox|sk_|AIza|glpat-|://|(passw(or)?d|passphrase|key|secret|token)["''\\]*\s*[:=]|bearer|basic|\d-\d\d-\d|(\d\D?){12}\d|data:|[<%{\n]|-version:|-encoding:|^(JVBE|UEsD|0M8R|e1xy|RnJv|UmVj|TUlN|UmV0|U3Vi)'
     then
@@ -622,7 +935,7 @@ begin
         when head ~ '^(JVBERi0|UEsDB[AB]|0M8R4KGx|e1xydG|RnJvbTog|UmVjZWl2ZWQ6|TUlNRS1WZXJz|UmV0dXJuLVBhdGg6|U3ViamVjdDog)[A-Za-z0-9+/=_\r\n-]{8,}$'
             then 'an embedded file in base64'
         when position(E'\n' in head) > 0
-            -- two kinds of headers: who sent it, to whom, about what and when
+            -- at least two kinds of headers: sender, recipient, subject or date
             and (head ~* '(?w)^(from|sender|reply-to|return-path|received|delivered-to|message-id):[ \t]*[^ \t\r\n]')::integer
               + (head ~* '(?w)^(to|cc|bcc):[^\r\n]*@')::integer
               + (head ~* '(?w)^(subject|date):[ \t]*[^ \t\r\n]')::integer > 1 then 'an embedded mail'
@@ -642,7 +955,7 @@ declare
     most integer;
 begin
     if caller is null then
-        raise exception 'this connection acts for no caller, so that it cannot dispatch; call '
+        raise exception 'this connection acts for no caller and cannot dispatch; call '
             '`await app.act_for(conn)` or app.act_for(conn, tenant_id=…) first in its transaction'
             using errcode = 'insufficient_privilege';
     elsif (caller -> 'tenant_id' = 'null' or tenant_id = (caller ->> 'tenant_id')::bigint) is not true then
@@ -653,7 +966,7 @@ begin
         raise exception 'a job of type % cannot carry the auth of another caller; leave auth out', job_type
             using errcode = 'insufficient_privilege';
     elsif is_own <> (queue = 'forge') then
-        raise exception 'queue forge is for job types in forge.* and these for no other, not % in queue %',
+        raise exception 'queue forge is only for job types in forge.*, which cannot use another queue: got % in queue %',
             job_type, queue
             using errcode = 'insufficient_privilege';
     end if;
@@ -661,7 +974,7 @@ begin
                  else coalesce((select kind.max_attempts from forge_job_types as kind where kind.name = job_type), 3) end;
     if max_attempts > most then
         raise exception 'a job of type % has at most % attempts, not %; run `forge migrate --app` with the code that '
-            'says more', job_type, most, max_attempts
+            'allows more', job_type, most, max_attempts
             using errcode = 'insufficient_privilege';
     end if;
     return true;
@@ -676,7 +989,7 @@ declare
 begin
     if caller ? 'auth' and name is distinct from own then
         raise exception 'this connection acts for %, and cannot write in the name of %; pass its own name as actor',
-            coalesce(quote_literal(own), 'a caller without a name'), coalesce(quote_literal(name), 'nobody')
+            coalesce(quote_literal(own), 'a caller without a name'), coalesce(quote_literal(name), 'null')
             using errcode = 'insufficient_privilege';
     end if;
     return true;
@@ -697,13 +1010,6 @@ begin
     return new;
 end
 $$;
-
-CREATE SEQUENCE public.forge_numbers
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
 
 CREATE FUNCTION public.forge_new_number() RETURNS bigint
     LANGUAGE sql
@@ -737,11 +1043,11 @@ begin
     elsif old.status in ('completed', 'failed', 'dead_letter', 'cancelled') then
         raise exception '%', moved
             using errcode = 'check_violation', constraint = 'forge_jobs_lifecycle',
-                  hint = 'a final job is never revived: dispatch a new one, or reprocess its dead letter';
+                  hint = 'a final job is never revived; dispatch a new job, or reprocess its dead letter';
     else
         raise exception '%', moved
             using errcode = 'check_violation', constraint = 'forge_jobs_lifecycle',
-                  hint = 'let a worker move it; a claim names the worker and sets lease = lease + 1';
+                  hint = 'let a worker change it; a claim sets worker_id and lease = lease + 1';
     end if;
 end
 $$;
@@ -762,9 +1068,9 @@ CREATE FUNCTION public.forge_refuse_review() RETURNS trigger
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 begin
-    raise exception 'dead letter % is % already and cannot become %', old.dlq_id, old.status, new.status
+    raise exception 'dead letter % is already % and cannot become %', old.dlq_id, old.status, new.status
         using errcode = 'check_violation', constraint = 'forge_dead_letters_review',
-              hint = 'reprocess the dead letter of the job that it became, or dispatch a new job';
+              hint = 'reprocess the dead letter of its new job, or dispatch a new job';
 end
 $$;
 
@@ -798,7 +1104,7 @@ begin
         else forge_idempotency_key(kind.name, kind.idempotent,
                                    case kind.idempotent when 'input' then payload - envelope else payload end)
     end;
-    -- a key may well contain long numbers
+    -- long numbers are normal in a key
     if forge_looks_like(key) <> 'a card number' then
         raise exception '$.idempotency_key looks like %', forge_looks_like(key)
             using errcode = 'invalid_parameter_value', hint = 'make the key of ids';
@@ -830,7 +1136,7 @@ declare
     own constant bigint := (caller ->> 'tenant_id'::text)::bigint;
 begin
     if caller is null then
-        raise exception 'this connection acts for no caller, so that it cannot dispatch; call '
+        raise exception 'this connection acts for no caller and cannot dispatch; call '
             '`await app.act_for(conn)` or app.act_for(conn, tenant_id=…) first in its transaction'
             using errcode = 'insufficient_privilege';
     elsif own is not null and exists (select from pg_catalog.unnest(tenants) as tenant where tenant is distinct from own) then
@@ -840,12 +1146,12 @@ begin
         raise exception 'an idempotency key can be taken only for a job that does not exist yet'
             using errcode = 'unique_violation', constraint = 'forge_jobs_pkey', hint = 'give each job a new id';
     end if;
-    -- The update changes nothing; it locks and returns the row that was there first, also when that
-    -- one was committed only after this statement began.
+    -- The update changes nothing. It locks and returns the existing row, even one that was committed
+    -- after this statement began.
     return query
     insert into forge_idempotency_keys as known (tenant_id, key, job_id)
     select distinct on (tenant, wanted) tenant, wanted, job
-    from unnest(tenants, keys, jobs) with ordinality as wish (tenant, wanted, job, place)
+    from unnest(tenants, keys, jobs) with ordinality as new_job (tenant, wanted, job, place)
     order by tenant, wanted, place
     on conflict on constraint forge_idempotency_keys_unique do update set job_id = known.job_id
     returning known.tenant_id, known.key::text, known.job_id;
@@ -872,308 +1178,6 @@ $$;
 CREATE FUNCTION public.forge_uuidv7() RETURNS uuid
     LANGUAGE sql PARALLEL SAFE
     RETURN uuidv7();
-
-CREATE TABLE public.forge_attempts (
-    job_id uuid NOT NULL,
-    lease bigint NOT NULL,
-    attempt integer NOT NULL,
-    tenant_id bigint,
-    worker_id uuid,
-    outcome character varying(32) NOT NULL,
-    error_class character varying(32),
-    exception text,
-    error text,
-    trace text,
-    started_at timestamp with time zone,
-    ended_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-CREATE TABLE public.forge_audit_events (
-    id bigint DEFAULT public.forge_new_number() NOT NULL,
-    event character varying(64) NOT NULL,
-    actor text,
-    tenant_id bigint,
-    job_id uuid,
-    dlq_id bigint,
-    schedule_id uuid,
-    notes text,
-    detail jsonb,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-CREATE TABLE public.forge_dead_letter_counts (
-    tenant_id bigint,
-    status character varying(32) NOT NULL,
-    job_type character varying(255) NOT NULL,
-    category character varying(32),
-    error_class character varying(32),
-    exception text,
-    place text,
-    fingerprint text NOT NULL,
-    letters bigint NOT NULL,
-    first_seen timestamp with time zone,
-    last_seen timestamp with time zone,
-    sample bigint
-)
-WITH (autovacuum_vacuum_scale_factor='0.1', autovacuum_vacuum_threshold='1000');
-
-CREATE TABLE public.forge_dead_letters (
-    dlq_id bigint DEFAULT public.forge_new_number() NOT NULL,
-    job_id uuid NOT NULL,
-    job_type character varying(255) NOT NULL,
-    category character varying(32),
-    queue character varying(255) NOT NULL,
-    priority integer NOT NULL,
-    tenant_id bigint,
-    correlation_id uuid,
-    idempotency_key character varying(255),
-    payload jsonb NOT NULL,
-    payload_version character varying(32) NOT NULL,
-    error_class character varying(32),
-    exception text,
-    error_message text,
-    fingerprint text,
-    attempt_count integer NOT NULL,
-    crashes integer DEFAULT 0 NOT NULL,
-    attempts jsonb DEFAULT '[]'::jsonb NOT NULL,
-    original_created_at timestamp with time zone NOT NULL,
-    original_scheduled_at timestamp with time zone NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    status character varying(32) DEFAULT 'pending_review'::character varying NOT NULL,
-    reviewed_at timestamp with time zone,
-    reviewed_by text,
-    notes text,
-    new_job_id uuid,
-    edited_payload jsonb,
-    request_id uuid,
-    place text,
-    CONSTRAINT forge_dead_letters_status CHECK (((status)::text = ANY ((ARRAY['pending_review'::character varying, 'reprocessed'::character varying, 'discarded'::character varying])::text[])))
-);
-
-CREATE TABLE public.forge_idempotency_keys (
-    tenant_id bigint,
-    key character varying(255) NOT NULL,
-    job_id uuid NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-CREATE TABLE public.forge_jobs (
-    id uuid DEFAULT public.forge_uuidv7() NOT NULL,
-    lease bigint DEFAULT 0 NOT NULL,
-    status character varying(32) DEFAULT 'pending'::character varying NOT NULL,
-    worker_id uuid,
-    attempts integer DEFAULT 0 NOT NULL,
-    max_attempts integer DEFAULT 3 NOT NULL,
-    priority integer DEFAULT 50 NOT NULL,
-    crashes integer DEFAULT 0 NOT NULL,
-    scheduled_at timestamp with time zone DEFAULT now() NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    lone_crashes integer DEFAULT 0 NOT NULL,
-    progress_percent integer DEFAULT 0,
-    suspect boolean DEFAULT false NOT NULL,
-    job_type character varying(255) NOT NULL,
-    queue character varying(255) DEFAULT 'default'::character varying NOT NULL,
-    worker_capability character varying(255),
-    input jsonb DEFAULT '{}'::jsonb NOT NULL,
-    output jsonb,
-    progress_message text,
-    last_error text,
-    error_class character varying(32),
-    idempotency_key character varying(255),
-    claimed_at timestamp with time zone,
-    started_at timestamp with time zone,
-    completed_at timestamp with time zone,
-    failed_at timestamp with time zone,
-    cancelled_at timestamp with time zone,
-    last_heartbeat timestamp with time zone,
-    expires_at timestamp with time zone,
-    timeout interval,
-    tenant_id bigint,
-    category character varying(32),
-    correlation_id uuid,
-    payload_version character varying(32) DEFAULT '1.0'::character varying NOT NULL,
-    auth jsonb,
-    traceparent character varying(255),
-    retry_of uuid,
-    parent_id uuid,
-    concurrency_key character varying(255),
-    tags text[],
-    meta jsonb,
-    checkpoint jsonb,
-    original_scheduled_at timestamp with time zone
-)
-WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_analyze_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
-
-CREATE TABLE public.forge_migrations (
-    version integer NOT NULL,
-    name text NOT NULL,
-    applied_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-CREATE TABLE public.forge_outbox (
-    id bigint NOT NULL,
-    job_id uuid NOT NULL,
-    send_at timestamp with time zone DEFAULT now() NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    sends integer DEFAULT 0 NOT NULL
-)
-WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_cost_delay='0');
-
-ALTER TABLE public.forge_outbox ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME public.forge_outbox_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
-);
-
-CREATE TABLE public.forge_schedule_types (
-    name character varying(255) NOT NULL,
-    priority integer DEFAULT 50 NOT NULL,
-    worker_capability character varying(255),
-    input_schema jsonb,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-CREATE TABLE public.forge_schedules (
-    id uuid DEFAULT public.forge_uuidv7() NOT NULL,
-    type character varying(255) NOT NULL,
-    key character varying(255) DEFAULT ''::character varying NOT NULL,
-    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
-    enabled boolean DEFAULT true NOT NULL,
-    next_run_at timestamp with time zone,
-    running_since timestamp with time zone,
-    last_run_at timestamp with time zone,
-    last_error text,
-    consecutive_failures integer DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    lease bigint DEFAULT 0 NOT NULL,
-    worker_id uuid,
-    last_heartbeat timestamp with time zone,
-    every interval,
-    cron text,
-    tz text DEFAULT 'UTC'::text NOT NULL,
-    missed character varying(8) DEFAULT 'once'::character varying NOT NULL,
-    jitter interval,
-    priority integer DEFAULT 50 NOT NULL,
-    worker_capability character varying(255),
-    timeout interval,
-    tenant_id bigint,
-    recent_runs jsonb DEFAULT '[]'::jsonb NOT NULL,
-    tick_at timestamp with time zone,
-    crashes integer DEFAULT 0 NOT NULL,
-    suspect boolean DEFAULT false NOT NULL,
-    checkpoint jsonb,
-    CONSTRAINT forge_schedules_every CHECK ((every > '00:00:00'::interval)),
-    CONSTRAINT forge_schedules_missed CHECK (((missed)::text = ANY ((ARRAY['once'::character varying, 'skip'::character varying, 'all'::character varying])::text[]))),
-    CONSTRAINT forge_schedules_priority CHECK ((priority = ANY (ARRAY[0, 25, 50, 75, 100]))),
-    CONSTRAINT forge_schedules_rule CHECK (((every IS NULL) OR (cron IS NULL)))
-)
-WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_cost_delay='0');
-
-CREATE TABLE public.forge_signing_keys (
-    is_current boolean NOT NULL,
-    inner_pad bytea NOT NULL,
-    outer_pad bytea NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-CREATE TABLE public.forge_workers (
-    id uuid NOT NULL,
-    incarnation uuid NOT NULL,
-    hostname text NOT NULL,
-    pid integer NOT NULL,
-    version text NOT NULL,
-    capabilities text[] DEFAULT '{}'::text[] NOT NULL,
-    queues text[],
-    job_types text[] DEFAULT '{}'::text[] NOT NULL,
-    max_concurrent integer NOT NULL,
-    running integer DEFAULT 0 NOT NULL,
-    draining boolean DEFAULT false NOT NULL,
-    started_at timestamp with time zone DEFAULT now() NOT NULL,
-    last_heartbeat timestamp with time zone DEFAULT now() NOT NULL,
-    schedule_types text[] DEFAULT '{}'::text[] NOT NULL
-)
-WITH (fillfactor='50');
-
-ALTER TABLE ONLY public.forge_attempts
-    ADD CONSTRAINT forge_attempts_pkey PRIMARY KEY (job_id, lease);
-
-ALTER TABLE ONLY public.forge_audit_events
-    ADD CONSTRAINT forge_audit_events_pkey PRIMARY KEY (id);
-
-ALTER TABLE ONLY public.forge_dead_letters
-    ADD CONSTRAINT forge_dead_letters_job_id_key UNIQUE (job_id);
-
-ALTER TABLE ONLY public.forge_dead_letters
-    ADD CONSTRAINT forge_dead_letters_pkey PRIMARY KEY (dlq_id);
-
-ALTER TABLE ONLY public.forge_idempotency_keys
-    ADD CONSTRAINT forge_idempotency_keys_unique UNIQUE NULLS NOT DISTINCT (tenant_id, key);
-
-ALTER TABLE ONLY public.forge_job_types
-    ADD CONSTRAINT forge_job_types_pkey PRIMARY KEY (name);
-
-ALTER TABLE ONLY public.forge_jobs
-    ADD CONSTRAINT forge_jobs_pkey PRIMARY KEY (id);
-
-ALTER TABLE ONLY public.forge_migrations
-    ADD CONSTRAINT forge_migrations_pkey PRIMARY KEY (version);
-
-ALTER TABLE ONLY public.forge_outbox
-    ADD CONSTRAINT forge_outbox_once UNIQUE (job_id);
-
-ALTER TABLE ONLY public.forge_outbox
-    ADD CONSTRAINT forge_outbox_pkey PRIMARY KEY (id);
-
-ALTER TABLE ONLY public.forge_schedule_types
-    ADD CONSTRAINT forge_schedule_types_pkey PRIMARY KEY (name);
-
-ALTER TABLE ONLY public.forge_schedules
-    ADD CONSTRAINT forge_schedules_once UNIQUE NULLS NOT DISTINCT (tenant_id, type, key);
-
-ALTER TABLE ONLY public.forge_schedules
-    ADD CONSTRAINT forge_schedules_pkey PRIMARY KEY (id);
-
-ALTER TABLE ONLY public.forge_signing_keys
-    ADD CONSTRAINT forge_signing_keys_pkey PRIMARY KEY (is_current);
-
-ALTER TABLE ONLY public.forge_workers
-    ADD CONSTRAINT forge_workers_pkey PRIMARY KEY (id);
-
-CREATE INDEX forge_audit_events_job ON public.forge_audit_events USING btree (job_id, id) WHERE (job_id IS NOT NULL);
-
-CREATE INDEX forge_audit_events_letter ON public.forge_audit_events USING btree (dlq_id, id) WHERE (dlq_id IS NOT NULL);
-
-CREATE INDEX forge_audit_events_tenant ON public.forge_audit_events USING btree (tenant_id, id) WHERE (tenant_id IS NOT NULL);
-
-CREATE INDEX forge_dead_letters_group ON public.forge_dead_letters USING btree (fingerprint, status, dlq_id);
-
-CREATE INDEX forge_dead_letters_listed ON public.forge_dead_letters USING btree (status, dlq_id);
-
-CREATE INDEX forge_dead_letters_reviewed ON public.forge_dead_letters USING btree (reviewed_at) WHERE ((status)::text <> 'pending_review'::text);
-
-CREATE INDEX forge_dead_letters_tenant ON public.forge_dead_letters USING btree (tenant_id, status, dlq_id) WHERE (tenant_id IS NOT NULL);
-
-CREATE INDEX forge_dead_letters_tenant_group ON public.forge_dead_letters USING btree (tenant_id, fingerprint, status, dlq_id) WHERE (tenant_id IS NOT NULL);
-
-CREATE INDEX forge_idempotency_keys_created ON public.forge_idempotency_keys USING btree (created_at);
-
-CREATE INDEX forge_jobs_ended ON public.forge_jobs USING btree (status, id) WHERE ((status)::text = ANY ((ARRAY['failed'::character varying, 'dead_letter'::character varying, 'cancelled'::character varying])::text[]));
-
-CREATE INDEX forge_jobs_owned ON public.forge_jobs USING btree (worker_id) WHERE ((status)::text = ANY ((ARRAY['claimed'::character varying, 'running'::character varying])::text[]));
-
-CREATE INDEX forge_jobs_ready ON public.forge_jobs USING btree (public.forge_lane((job_type)::text, (queue)::text, (worker_capability)::text, priority), scheduled_at, id) WHERE ((status)::text = ANY ((ARRAY['pending'::character varying, 'retry'::character varying])::text[]));
-
-CREATE INDEX forge_jobs_tenant ON public.forge_jobs USING btree (tenant_id, id) WHERE (tenant_id IS NOT NULL);
-
-CREATE INDEX forge_outbox_due ON public.forge_outbox USING btree (send_at);
-
-CREATE INDEX forge_schedules_due ON public.forge_schedules USING btree (public.forge_lane((type)::text, ''::text, (worker_capability)::text, priority), next_run_at, id) WHERE (enabled AND (running_since IS NULL) AND (next_run_at IS NOT NULL));
-
-CREATE INDEX forge_schedules_owned ON public.forge_schedules USING btree (worker_id) WHERE (running_since IS NOT NULL);
 
 CREATE TRIGGER forge_dead_letters_added AFTER INSERT ON public.forge_dead_letters REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.forge_count_dead_letters();
 

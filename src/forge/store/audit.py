@@ -1,4 +1,4 @@
-"""What is asked of forge_audit_events."""
+"""Statements on forge_audit_events, one function each."""
 
 from typing import Any
 from uuid import UUID
@@ -6,8 +6,8 @@ from uuid import UUID
 from forge.core.payload import decode_if_possible
 from forge.store.statement import Rows, Statement, ids, load
 
-# Above every id.
-LATEST = 2**63 - 1
+# Greater than every id.
+ABOVE_ALL = 2**63 - 1
 
 
 def add(
@@ -42,8 +42,14 @@ def listed(
     job_id: UUID | None = None,
     dlq_id: int | None = None,
 ) -> Statement[list[dict[str, Any]]]:
-    """Read the audit by the index that serves best; a job is asked for before a dead letter."""
-    args: tuple[Any, ...] = (LATEST if before is None else before, limit, event, actor, tenant)
+    """List events with the most selective index: of a job, a dead letter, a tenant, or all."""
+    args: tuple[Any, ...] = (
+        ABOVE_ALL if before is None else before,
+        limit,
+        event,
+        actor,
+        tenant,
+    )
     if job_id is not None:
         return Statement(load("audit/list_of_job"), (*args, job_id), _events)
     if dlq_id is not None:

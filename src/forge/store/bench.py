@@ -1,4 +1,4 @@
-"""What a measurement asks of the database beside the jobs: a place of its own, and what it cost."""
+"""Statements of `forge bench`: a throwaway database, and how much WAL was written."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from forge.core.database_url import with_database
 from forge.core.errors import ForgeError
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.migrate import migrate
 from forge.store.statement import Statement, load, only
 
@@ -20,23 +20,23 @@ def wal_position() -> Statement[float]:
 
 
 @asynccontextmanager
-async def throwaway_database(beside: Database) -> AsyncIterator[str]:
-    """Make a migrated database on the same server, give its URL, and drop it in the end."""
+async def throwaway_database(server: Database) -> AsyncIterator[str]:
+    """Create a migrated database on the same server, yield its URL, and drop it afterwards."""
     may_create = Statement(load("bench/may_create"), (), lambda found: only(found)["may_create"])
-    if not await beside.run(may_create):
+    if not await server.run(may_create):
         raise ForgeError(
-            "the role may not create databases, and your own is not used for measurements; "
+            "the role may not create databases, and `forge bench` does not use your own; run "
             "`alter role … createdb`, or name another database in FORGE_DATABASE_URL"
         )
     name = f"forge_bench_{uuid4().hex[:12]}"
-    url = with_database(beside.url, name)
+    url = with_database(server.url, name)
     try:
-        await _execute(beside, "bench/create_database", name)
+        await _execute(server, "bench/create_database", name)
         made = Database(url)
         await migrate(made)
         yield url
     finally:
-        await _execute(beside, "bench/drop_database", name)
+        await _execute(server, "bench/drop_database", name)
 
 
 async def _execute(database: Database, command: str, name: str) -> None:

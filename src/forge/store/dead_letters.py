@@ -1,4 +1,4 @@
-"""What is asked of forge_dead_letters: one function per statement."""
+"""Statements on forge_dead_letters, one function each."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,37 +14,37 @@ from forge.core.dead_letter import (
 from forge.core.payload import decode_if_possible
 from forge.store.statement import Rows, Statement, ids, load
 
-# Above every id.
-NEWEST = 2**63 - 1
-# The payloads of a whole page are read at once.
-LONGEST_LISTED = 100_000
+# Greater than every id.
+ABOVE_ALL = 2**63 - 1
+# Larger payloads are left out of lists, because all payloads of a page are read at once.
+MAX_LISTED_PAYLOAD = 100_000
 
 
 class Compacted(NamedTuple):
-    """How many rows of counts were summed up, and how many they became."""
+    """How many rows of counts were merged, and into how many."""
 
     taken: int
     kept: int
 
 
-class Count(NamedTuple):
-    """How many dead letters there are, and the id of the newest of them."""
+class LetterCount(NamedTuple):
+    """The number of dead letters, and the id of the newest."""
 
     letters: int
     newest: int
 
 
-class Outcome(NamedTuple):
-    """What became of a dead letter, and of the job that was made of it."""
+class LetterOutcome(NamedTuple):
+    """The status of a dead letter, and of the job that reprocesses it."""
 
     dlq_id: int
     status: str
     new_job_id: UUID | None
-    # The forge.reprocess job that made it; None where a person did.
+    # The forge.reprocess job that dispatched it; None if a person did.
     request_id: UUID | None
-    # None where the job was deleted since.
+    # None if the job was deleted.
     job_status: str | None
-    # Whether an attempt of the job has failed, also where others follow.
+    # Whether an attempt of the job has failed, even if it will be retried.
     has_failed: bool
 
 
@@ -56,32 +56,32 @@ def get(dlq_id: int, tenant: int | None) -> Statement[DeadLetter | None]:
     )
 
 
-def listed(wanted: LetterFilter, before: int | None, limit: int) -> Statement[list[DeadLetter]]:
-    args = (wanted.status, NEWEST if before is None else before, limit)
-    return Statement(*_by_index("dead_letters/list", args, wanted), _letters)
+def listed(filter: LetterFilter, before: int | None, limit: int) -> Statement[list[DeadLetter]]:
+    args = (filter.status, ABOVE_ALL if before is None else before, limit)
+    return Statement(*_by_index("dead_letters/list", args, filter), _letters)
 
 
 def payloads(dlq_ids: Sequence[int]) -> Statement[dict[int, Any]]:
-    return Statement(load("dead_letters/payloads"), (dlq_ids, LONGEST_LISTED), _payloads)
+    return Statement(load("dead_letters/payloads"), (dlq_ids, MAX_LISTED_PAYLOAD), _payloads)
 
 
-def count(wanted: LetterFilter) -> Statement[Count]:
+def count(filter: LetterFilter) -> Statement[LetterCount]:
     return Statement(
-        load("dead_letters/count"), _filter(wanted), lambda found: Count(*found[0].values())
+        load("dead_letters/count"), _filter(filter), lambda found: LetterCount(*found[0].values())
     )
 
 
-def groups(wanted: LetterFilter, limit: int) -> Statement[list[DeadLetterGroup]]:
-    return Statement(load("dead_letters/groups"), (*_filter(wanted), limit), _groups)
+def groups(filter: LetterFilter, limit: int) -> Statement[list[DeadLetterGroup]]:
+    return Statement(load("dead_letters/groups"), (*_filter(filter), limit), _groups)
 
 
 def statistics(tenant: int | None) -> Statement[Statistics]:
     return Statement(load("dead_letters/statistics"), (tenant,), Statistics.from_rows)
 
 
-def choose(wanted: LetterFilter, *, after: int, until: int, limit: int) -> Statement[list[int]]:
-    """Find what is under review, whatever status the filter names."""
-    return Statement(*_by_index("dead_letters/choose", (after, until, limit), wanted), _ids)
+def choose(filter: LetterFilter, *, after: int, until: int, limit: int) -> Statement[list[int]]:
+    """Find dead letters under review that match, ignoring the status of the filter."""
+    return Statement(*_by_index("dead_letters/choose", (after, until, limit), filter), _ids)
 
 
 def audit(
@@ -112,11 +112,11 @@ def discard(dlq_id: int, tenant: int | None, actor: str | None, notes: str) -> S
     return Statement(load("dead_letters/discard"), (dlq_id, tenant, actor, notes), _ids)
 
 
-def outcomes(dlq_ids: Sequence[int]) -> Statement[list[Outcome]]:
+def outcomes(dlq_ids: Sequence[int]) -> Statement[list[LetterOutcome]]:
     return Statement(
         load("dead_letters/outcomes"),
         (dlq_ids,),
-        lambda found: [Outcome(*row.values()) for row in found],
+        lambda found: [LetterOutcome(*row.values()) for row in found],
     )
 
 
@@ -129,26 +129,26 @@ def prune(keep_seconds: float, limit: int) -> Statement[list[Any]]:
 
 
 def _by_index(
-    name: str, args: tuple[Any, ...], wanted: LetterFilter
+    name: str, args: tuple[Any, ...], filter: LetterFilter
 ) -> tuple[str, tuple[Any, ...]]:
-    """Choose among the ways to read letters the one whose index serves the filter."""
-    if wanted.names_causes:
+    """Choose the statement whose index fits the filter."""
+    if filter.names_causes:
         name += "_group"
-        args += (wanted.job_type, wanted.category, wanted.error_class, wanted.fingerprint)
-    if wanted.tenant_id is not None:
+        args += (filter.job_type, filter.category, filter.error_class, filter.fingerprint)
+    if filter.tenant_id is not None:
         name += "_of_tenant"
-        args += (wanted.tenant_id,)
+        args += (filter.tenant_id,)
     return load(name), args
 
 
-def _filter(wanted: LetterFilter) -> tuple[Any, ...]:
+def _filter(filter: LetterFilter) -> tuple[Any, ...]:
     return (
-        wanted.status,
-        wanted.job_type,
-        wanted.category,
-        wanted.error_class,
-        wanted.fingerprint,
-        wanted.tenant_id,
+        filter.status,
+        filter.job_type,
+        filter.category,
+        filter.error_class,
+        filter.fingerprint,
+        filter.tenant_id,
     )
 
 
@@ -157,7 +157,7 @@ def _letters(found: Rows) -> list[DeadLetter]:
 
 
 def _payloads(found: Rows) -> dict[int, Any]:
-    # Drivers differ: some hand out jsonb as text, some as what it means.
+    # Some drivers return jsonb as text, others decode it.
     return {
         row["dlq_id"]: (
             decode_if_possible(row["payload"])

@@ -1,6 +1,6 @@
-"""What a check-up asks of the database."""
+"""Statements of `forge doctor`, one function each."""
 
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.migrate import Migration, pending
 from forge.store.roles import API_ROLE
 from forge.store.statement import Row, Rows, Statement, load, only, rows
@@ -11,7 +11,7 @@ def server() -> Statement[Row]:
 
 
 def api_rights() -> Statement[Row]:
-    """Ask as whom a session acts, and whether it may do more than the API needs."""
+    """Read the role of a session, and whether it has more rights than the API needs."""
     return Statement(load("doctor/api_rights"), (API_ROLE,), only)
 
 
@@ -56,6 +56,6 @@ def old_snapshots(open_for: float) -> Statement[Rows]:
 
 
 async def missing_migrations(database: Database) -> list[Migration]:
-    """Return the migrations that this database lacks."""
+    """Return the migrations that are not applied to this database."""
     async with database.acquire() as connection:
         return await pending(connection)

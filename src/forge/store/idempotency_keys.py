@@ -1,4 +1,4 @@
-"""What is asked of forge_idempotency_keys."""
+"""Statements on forge_idempotency_keys."""
 
 from typing import Any
 

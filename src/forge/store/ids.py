@@ -1,4 +1,4 @@
-"""Ids of version 7 in bulk: what is dispatched together lies together, in its order."""
+"""UUIDs of version 7 in bulk, in order, so that jobs of one dispatch are stored together."""
 
 import os
 import time
@@ -9,17 +9,17 @@ from asyncpg.pgproto.pgproto import UUID
 
 VERSION = 0x7 << 76
 VARIANT = 0x2 << 62
-# The random part starts low enough to be counted up without running into the variant bits.
+# The random part starts low enough to be incremented without overflowing into the variant bits.
 COUNTABLE = (1 << 61) - 1
 
 
 def new_id() -> UUID:
-    """Return an id that sorts by the time it was made."""
+    """Return an id that sorts by its creation time."""
     return UUID(_seed().to_bytes(16, "big"))
 
 
 def new_ids() -> Iterator[UUID]:
-    """Yield ids without end, each greater than the one before."""
+    """Yield an endless sequence of ids, each greater than the one before."""
     for number in count(_seed()):
         yield UUID(number.to_bytes(16, "big"))
 

@@ -1,21 +1,25 @@
-"""What is asked of forge_jobs: one function per statement."""
+"""Statements on forge_jobs, one function each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
+from operator import attrgetter, itemgetter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from forge.core.errors import SchemaMissing
 from forge.core.job import Job
+from forge.core.job_columns import COLUMNS
 from forge.core.lifecycle import Status
+from forge.core.new_job import NewJob
 from forge.core.outcome import Completion, Settlement
-from forge.core.rules import Ruled
-from forge.core.wish import Wish
+from forge.core.payload_rules import CheckedPayload
 from forge.store.statement import Row, Rows, Statement, columns, ids, load, only, rows
 
 
 class Dispatched(NamedTuple):
-    """A job that stands for a wish, and whether the wish made it."""
+    """The job that a dispatch returns, and whether that dispatch created it."""
 
     id: UUID
     is_new: bool
@@ -42,7 +46,7 @@ class Lane(NamedTuple):
         return self.lane & 127
 
 
-class Place(NamedTuple):
+class LaneCursor(NamedTuple):
     """How far into a lane its jobs are known to be taken."""
 
     lane: int
@@ -50,7 +54,7 @@ class Place(NamedTuple):
     id: UUID
 
 
-class Note(NamedTuple):
+class AttemptUpdate(NamedTuple):
     """How far a running attempt has come; None keeps what is there."""
 
     id: UUID
@@ -59,58 +63,69 @@ class Note(NamedTuple):
     message: str | None
     checkpoint: str | None
 
-    def followed_by(self, later: "Note | None") -> "Note":
+    def followed_by(self, later: "AttemptUpdate | None") -> "AttemptUpdate":
         """Return what both say together, where they differ what the later one says."""
         if later is None:
             return self
-        return Note._make(a if b is None else b for a, b in zip(self, later, strict=True))
+        return AttemptUpdate._make(a if b is None else b for a, b in zip(self, later, strict=True))
 
 
-def dispatch(new: Sequence[UUID], inputs: Sequence[str], wish: Wish) -> Statement[list[Dispatched]]:
-    if len(new) == 1 and wish.is_plain:
-        args = (new[0], inputs[0], *wish[:5], wish.delay)
+# The parameters of each statement that dispatches, after those that it has for each job: fields of
+# NewJob, which the generated lists in the statements follow.
+_EACH_HAS_ITS_OWN = ("tenant_id", "correlation_id", "payload_version")
+PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "jobs/dispatch": NewJob._fields,
+    "jobs/dispatch_once": NewJob._fields,
+    "jobs/dispatch_ruled": tuple(n for n in NewJob._fields if n not in _EACH_HAS_ITS_OWN),
+    "jobs/dispatch_each": tuple(n for n in NewJob._fields if n == "delay" or COLUMNS[n].is_batched),
+    "jobs/dispatch_one": (
+        "job_type",
+        "priority",
+        "max_attempts",
+        "queue",
+        "worker_capability",
+        "delay",
+    ),
+}
+_values = {name: attrgetter(*fields) for name, fields in PARAMETERS.items()}
+
+
+def dispatch(
+    new: Sequence[UUID], inputs: Sequence[str], new_job: NewJob
+) -> Statement[list[Dispatched]]:
+    if len(new) == 1 and new_job.has_only(PARAMETERS["jobs/dispatch_one"]):
+        args = (new[0], inputs[0], *_values["jobs/dispatch_one"](new_job))
         return Statement(load("jobs/dispatch_one"), args, _all_new(new))
-    return Statement(load("jobs/dispatch"), (new, inputs, *wish), _all_new(new))
+    args = (new, inputs, *_values["jobs/dispatch"](new_job))
+    return Statement(load("jobs/dispatch"), args, _all_new(new))
 
 
 def dispatch_each(
-    wanted: Sequence[tuple[UUID, str, Wish]],
+    wanted: Sequence[tuple[UUID, str, NewJob]],
 ) -> Statement[list[Dispatched]]:
-    """Dispatch jobs that share nothing; a wish for which `fits_each` does not hold loses a part."""
-    entries = [
-        (
-            id,
-            text,
-            *wish[:7],
-            wish.tenant_id,
-            wish.category,
-            wish.correlation_id,
-            wish.auth,
-            wish.expires_at,
-            wish.traceparent,
-        )
-        for id, text, wish in wanted
-    ]
+    """Dispatch jobs that share nothing; `fits_each` must hold for each, or it loses an option."""
+    values = _values["jobs/dispatch_each"]
+    entries = [(id, text, *values(new_job)) for id, text, new_job in wanted]
     new = [id for id, _, _ in wanted]
     return Statement(load("jobs/dispatch_each"), columns(entries), _all_new(new))
 
 
-def fits_each(wish: Wish) -> bool:
-    """Whether jobs/dispatch_each has room for all that is asked for."""
-    return (wish.payload_version, *wish[14:]) == _NOT_OF_EACH
+def fits_each(new_job: NewJob) -> bool:
+    """Whether jobs/dispatch_each writes all options of this job."""
+    return new_job.has_only(PARAMETERS["jobs/dispatch_each"])
 
 
 def dispatch_once(
-    new: Sequence[UUID], inputs: Sequence[str], wish: Wish, keys: Sequence[str | None]
+    new: Sequence[UUID], inputs: Sequence[str], new_job: NewJob, keys: Sequence[str | None]
 ) -> Statement[list[Dispatched]]:
-    return Statement(load("jobs/dispatch_once"), (new, inputs, *wish, keys), _dispatched)
+    args = (new, inputs, keys, *_values["jobs/dispatch_once"](new_job))
+    return Statement(load("jobs/dispatch_once"), args, _dispatched)
 
 
 def dispatch_ruled(
-    new: Sequence[UUID], payloads: Sequence[Ruled], wish: Wish
+    new: Sequence[UUID], payloads: Sequence[CheckedPayload], new_job: NewJob
 ) -> Statement[list[Dispatched]]:
-    shared = (*wish[:7], wish.category, *wish[11:])
-    args = (new, *columns(payloads), *shared)
+    args = (new, *columns(payloads), *_values["jobs/dispatch_ruled"](new_job))
     return Statement(load("jobs/dispatch_ruled"), args, _dispatched)
 
 
@@ -128,7 +143,7 @@ def lanes_of(
 
 
 def claim(
-    places: Sequence[Place],
+    places: Sequence[LaneCursor],
     limit: int,
     *,
     start: bool,
@@ -140,8 +155,8 @@ def claim(
     rest = (limit, start, worker, incarnation)
     if lane is not None:
         return Statement(load("jobs/claim"), (*places[0], *rest), _jobs_of(lane))
-    lanes, ats, after = ([place[part] for place in places] for part in range(3))
-    return Statement(load("jobs/claim_across"), (lanes, ats, after, *rest), _jobs)
+    lanes, ats, after = [p.lane for p in places], [p.at for p in places], [p.id for p in places]
+    return Statement(load("jobs/claim_across"), (lanes, ats, after, *rest), read_jobs)
 
 
 def start(jobs: Sequence[Job]) -> Statement[list[UUID]]:
@@ -164,8 +179,9 @@ def settle(acks: Sequence[Settlement]) -> Statement[list[UUID]]:
     return _fenced("jobs/settle", acks)
 
 
-def note(notes: Sequence[Note]) -> Statement[list[UUID]]:
-    return _fenced("jobs/note", [(n.id, n.lease, Status.RUNNING, *n[2:]) for n in notes])
+def note(notes: Sequence[AttemptUpdate]) -> Statement[list[UUID]]:
+    entries = [(n.id, n.lease, Status.RUNNING, n.percent, n.message, n.checkpoint) for n in notes]
+    return _fenced("jobs/note", entries)
 
 
 def add_output(job_id: UUID, lease: int, output: str | None) -> Statement[list[UUID]]:
@@ -182,7 +198,7 @@ def reconcile(worker: UUID, incarnation: UUID, held: Sequence[tuple[UUID, int]])
 
 
 def taken(attempts: Sequence[tuple[UUID, int]]) -> Statement[list[tuple[UUID, int]]]:
-    """Return which of these attempts are over though nobody ended them here."""
+    """Return which of these attempts have ended elsewhere."""
     return Statement(
         load("jobs/taken"), columns(attempts), lambda found: [(r["id"], r["lease"]) for r in found]
     )
@@ -287,7 +303,13 @@ def listed(
     return Statement(load("jobs/list"), (statuses, job_type, queue, before, limit), rows)
 
 
-_NOT_OF_EACH = ("1.0", *[None] * 4)
+def read_jobs(found: Rows, shared: Mapping[str, Any] = MappingProxyType({})) -> list[Job]:
+    """Read what a claim returned, by the names of its columns, and what all of them share."""
+    if not found:
+        return []
+    # The names are looked up once: to read each row by name takes ten times as long.
+    pick, rest = _picker((*found[0].keys(), *shared)), (*shared.values(),)
+    return [Job._make(pick((*row, *rest))) for row in found]
 
 
 def _fenced(name: str, entries: Sequence[tuple[Any, ...]]) -> Statement[list[UUID]]:
@@ -298,13 +320,21 @@ def _array(values: Sequence[object]) -> str:
     return "{" + ",".join(map(str, values)) + "}"
 
 
-def _jobs(found: Rows) -> list[Job]:
-    return [Job._make(row) for row in found]
-
-
 def _jobs_of(lane: Lane) -> Callable[[Rows], list[Job]]:
-    shared = (lane.job_type, lane.queue, lane.worker_capability, lane.priority)
-    return lambda found: [Job._make((*row, *shared)) for row in found]
+    """Return a reader of jobs/claim, which leaves out what the lane determines."""
+    shared = {
+        "type": lane.job_type,
+        "queue": lane.queue,
+        "worker_capability": lane.worker_capability,
+        "priority": lane.priority,
+    }
+    return lambda found: read_jobs(found, shared)
+
+
+@cache
+def _picker(names: tuple[str, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """Return what puts the values of columns with these names in the order of Job's fields."""
+    return itemgetter(*(names.index(field) for field in Job._fields))
 
 
 def _lanes(found: Rows) -> list[Lane]:

@@ -1,4 +1,4 @@
-"""Pages of forge_jobs and counts of it: each looks at a bounded number of rows."""
+"""Pages and counts of forge_jobs, each from a bounded number of rows."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,15 +7,15 @@ from uuid import UUID
 
 from forge.store.statement import Rows, Statement, load, rows
 
-# How many rows a page may look at, and how long, before it pauses and says so.
+# Limits of rows and seconds per page; a page that reaches one is returned incomplete.
 WINDOW = 20_000
-SECONDS = 2.0
-# How much JSON a page may hold before it is cut short.
-MOST_BYTES = 1_000_000
+MAX_PAGE_SECONDS = 2.0
+# The limit of JSON per page; a page that reaches it is cut short.
+MAX_PAGE_BYTES = 1_000_000
 
 
-class Wanted(NamedTuple):
-    """Which jobs are asked for; None means any."""
+class JobFilter(NamedTuple):
+    """The conditions that jobs must meet; None means any."""
 
     before: UUID
     from_id: UUID
@@ -32,7 +32,7 @@ class Wanted(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What a page has used already of the rows it may look at, and of its time."""
+    """The rows and seconds that a page has already used."""
 
     rows: int = 0
     seconds: float = 0.0
@@ -41,39 +41,41 @@ class Used(NamedTuple):
 UNUSED = Used()
 
 
-def page(wanted: Wanted, limit: int, used: Used = UNUSED) -> Statement[Rows]:
-    return Statement(load("jobs/page"), _args(wanted, limit, used), rows)
+def page(filter: JobFilter, limit: int, used: Used = UNUSED) -> Statement[Rows]:
+    return Statement(load("jobs/page"), _args(filter, limit, used), rows)
 
 
-def page_of_tenant(tenant: int, wanted: Wanted, limit: int, used: Used = UNUSED) -> Statement[Rows]:
-    return Statement(load("jobs/page_of_tenant"), (*_args(wanted, limit, used), tenant), rows)
+def page_of_tenant(
+    tenant: int, filter: JobFilter, limit: int, used: Used = UNUSED
+) -> Statement[Rows]:
+    return Statement(load("jobs/page_of_tenant"), (*_args(filter, limit, used), tenant), rows)
 
 
-def page_ended(wanted: Wanted, limit: int, used: Used = UNUSED) -> Statement[Rows]:
-    """Pages of the statuses failed, dead_letter and cancelled, which have an index of their own."""
-    return Statement(load("jobs/page_ended"), _args(wanted, limit, used), rows)
+def page_ended(filter: JobFilter, limit: int, used: Used = UNUSED) -> Statement[Rows]:
+    """List jobs that are failed, dead_letter or cancelled, which have their own index."""
+    return Statement(load("jobs/page_ended"), _args(filter, limit, used), rows)
 
 
 def page_live(
-    tenant: int | None, wanted: Wanted, limit: int, used: Used = UNUSED
+    tenant: int | None, filter: JobFilter, limit: int, used: Used = UNUSED
 ) -> Statement[Rows]:
-    """Pages of jobs that are not final, where there are no more than WINDOW of them."""
-    *args, _seconds = _args(wanted, limit, used)
+    """List jobs that are not final, if there are at most WINDOW of them."""
+    *args, _seconds = _args(filter, limit, used)
     return Statement(load("jobs/page_live"), (*args, tenant), rows)
 
 
 class Matching(NamedTuple):
-    """How many jobs match, and how many were looked at."""
+    """How many jobs match, and how many were read."""
 
     matching: int
     looked_at: int
 
 
-def count_matching(wanted: Wanted, look_at: int, tenant: int | None) -> Statement[Matching]:
-    """Count by what jobs are; when they were made and what they hold is not looked at."""
-    what = (wanted.job_type, wanted.priority, wanted.category, wanted.correlation_id)
-    which = (wanted.queue, wanted.error_class, wanted.idempotency_key)
-    args: tuple[Any, ...] = (look_at, wanted.statuses, *what, *which)
+def count_matching(filter: JobFilter, look_at: int, tenant: int | None) -> Statement[Matching]:
+    """Count jobs by their attributes; conditions on time and content are ignored."""
+    what = (filter.job_type, filter.priority, filter.category, filter.correlation_id)
+    which = (filter.queue, filter.error_class, filter.idempotency_key)
+    args: tuple[Any, ...] = (look_at, filter.statuses, *what, *which)
     if tenant is None:
         return Statement(load("jobs/count_matching"), args, _matching)
     return Statement(load("jobs/count_matching_of_tenant"), (*args, tenant), _matching)
@@ -97,8 +99,8 @@ def count_sample(blocks: int) -> Statement[Rows]:
     return Statement(load("jobs/count_sample"), (float(blocks),), rows)
 
 
-def _args(wanted: Wanted, limit: int, used: Used) -> tuple[Any, ...]:
-    return (*wanted, WINDOW - used.rows, limit, MOST_BYTES, SECONDS - used.seconds)
+def _args(filter: JobFilter, limit: int, used: Used) -> tuple[Any, ...]:
+    return (*filter, WINDOW - used.rows, limit, MAX_PAGE_BYTES, MAX_PAGE_SECONDS - used.seconds)
 
 
 def _matching(found: Rows) -> Matching:

@@ -1,16 +1,17 @@
-"""What is asked about jobs that messages name."""
+"""Statements on jobs that messages name."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from forge.core.job import Job
+from forge.store.jobs import read_jobs
 from forge.store.statement import Rows, Statement, load
 from forge.store.workers import Registration
 
 
 class Standing(NamedTuple):
-    """Where a job stands, for whoever holds a message about it."""
+    """The status of a job that a message names."""
 
     id: UUID
     status: str
@@ -24,9 +25,9 @@ class Standing(NamedTuple):
 
 
 class Reclaimed(Job):
-    """A job whose former owner died while it ran it."""
+    """A job whose former owner died while running it."""
 
-    # For how many seconds that one had run it when it was found dead.
+    # How many seconds the former owner had run it when it was declared dead.
     ran_for: float
 
 
@@ -48,16 +49,17 @@ def standing(job_ids: Sequence[UUID], dead_after: float) -> Statement[dict[UUID,
 
 
 def _jobs(found: Rows) -> list[Job]:
-    return [_job(*row) for row in found]
+    return [
+        _reclaimed(job, row["ran_for"]) for job, row in zip(read_jobs(found), found, strict=True)
+    ]
 
 
-def _job(*fields: Any) -> Job:
-    *known, ran_for = fields
+def _reclaimed(job: Job, ran_for: float | None) -> Job:
     if ran_for is None:
-        return Job._make(known)
-    job = Reclaimed._make(known)
-    job.ran_for = ran_for
-    return job
+        return job
+    reclaimed = Reclaimed._make(job)
+    reclaimed.ran_for = ran_for
+    return reclaimed
 
 
 def _standings(found: Rows) -> dict[UUID, Standing]:

@@ -4,25 +4,26 @@ import asyncio
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 import asyncpg
 
 from forge.core.errors import DatabaseUnavailable, SchemaMissing
-from forge.store.database import Database
-from forge.store.fault import DRIVER_ERRORS, translated
-from forge.store.link import close_quietly
-from forge.store.statement import load
+from forge.store.connection.database import Database
+from forge.store.connection.driver_errors import DRIVER_ERRORS, translated
+from forge.store.connection.link import close_quietly
+from forge.store.statement import Rows, Statement, load
 
-LOCK = 0x466F726765  # "Forge": whoever migrates holds this advisory lock
+LOCK = 0x466F726765  # "Forge": the advisory lock of a running migration
 
-# How long a migration waits for a lock: claims queue behind it meanwhile.
+# How long a migration waits for a lock: claims are blocked in the meantime.
 LOCK_TIMEOUT = "1s"
-# Seconds between its tries, about two minutes in all.
-PAUSES = (0.5, 1.0, 2.0, *[5.0] * 24)
-# Sessions that are named as holding the lock.
-MOST_NAMED = 3
+# Seconds between attempts, about two minutes in total.
+LOCK_RETRY_DELAYS = (0.5, 1.0, 2.0, *[5.0] * 24)
+# How many sessions that hold the lock are named in a message.
+MAX_BLOCKERS_NAMED = 3
 
 
 class Migration(NamedTuple):
@@ -37,7 +38,7 @@ class Migration(NamedTuple):
 
 
 def all_migrations() -> list[Migration]:
-    """Return every migration, the first one first."""
+    """Return every migration in order."""
     folder = files("forge").joinpath("sql", "migrations")
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return [_read(name, folder.joinpath(name).read_text(encoding="utf-8")) for name in names]
@@ -46,9 +47,9 @@ def all_migrations() -> list[Migration]:
 async def migrate(
     database: Database, on_wait: Callable[[str], None] = lambda reason: None
 ) -> list[Migration]:
-    """Apply what is missing and return it; safe to call from many processes at once.
+    """Apply the missing migrations and return them; safe to call from many processes at once.
 
-    `on_wait` receives the reason whenever a migration has to wait for the lock of another session.
+    `on_wait` is called with the reason whenever a migration waits for another session's lock.
     """
     try:
         connection = await database.connect(planned=False)
@@ -65,9 +66,9 @@ async def migrate(
 
 
 async def index_waiting(database: Database) -> str | None:
-    """Build the index for `[server] max_pending_per_tenant` unless it is there; say what was done.
+    """Create the index for `[server] max_pending_per_tenant` if missing; return what was done.
 
-    On a connection of its own: it takes as long as it takes, and cannot be part of a transaction.
+    It uses its own connection: it can take long, and cannot run in a transaction.
     """
     try:
         connection = await database.connect(planned=False)
@@ -80,11 +81,11 @@ async def index_waiting(database: Database) -> str | None:
 
 
 async def pending(connection: "asyncpg.Connection[Any]") -> list[Migration]:
-    """Return the migrations that this database still lacks."""
+    """Return the migrations that are not applied to this database yet."""
     known = await connection.fetchval(load("ledger/is_known"))
-    applied = set()
-    if known:
-        applied = {row["version"] for row in await connection.fetch(load("ledger/applied"))}
+    found = await connection.fetch(load("ledger/applied")) if known else []
+    reject_unreleased(found)
+    applied = {row["version"] for row in found}
     migrations = all_migrations()
     if unknown := applied - {migration.version for migration in migrations}:
         raise SchemaMissing(
@@ -94,13 +95,30 @@ async def pending(connection: "asyncpg.Connection[Any]") -> list[Migration]:
     return [migration for migration in migrations if migration.version not in applied]
 
 
+def reject_unreleased(applied: Rows) -> None:
+    """Raise SchemaMissing if an applied migration differs in name from ours with its number."""
+    for version, name in sorted((row["version"], row["name"]) for row in applied):
+        ours = _names().get(version, name)
+        if name != ours:
+            script = files("forge").joinpath("sql", "ledger", "drop_all.sql")
+            raise SchemaMissing(
+                "the database was created by an unreleased version of Forge and cannot be migrated "
+                f"(its migration {version:04} is {name}, not {ours}); create a new database and "
+                "set FORGE_DATABASE_URL or [database] url to it, or delete Forge's tables with "
+                f'every job in them by `psql "$FORGE_DATABASE_URL" -f {script}`, then run '
+                "`forge migrate`. To replace an embedded database, delete its folder ([embedded] "
+                "folder, by default .forge)"
+            )
+
+
 def as_sql() -> str:
-    """Return all migrations as one script for people with a migration tool of their own."""
+    """Return all migrations as one script, for use with another migration tool."""
     parts = [load("ledger/create")]
     for migration in all_migrations():
         record = load("ledger/record")
         record = record.replace("$1", str(migration.version)).replace("$2", f"'{migration.name}'")
-        parts.append(f"-- {migration}\n{migration.sql}\n{load('functions/protect')}\n{record}")
+        functions = "\n".join(_functions_with(migration))
+        parts.append(f"-- {migration}\n{migration.sql}\n{functions}\n{record}")
     return "\n".join(parts)
 
 
@@ -112,17 +130,22 @@ async def _index_waiting(connection: "asyncpg.Connection[Any]") -> str | None:
         if found is not None and found["is_complete"]:
             return done
         is_abandoned = found is not None and not found["is_being_built"]
-        # A session that builds it reports its end before its commit: one look is not enough.
+        # A session that builds the index reports completion before it commits: check twice.
         if found is not None and not (is_abandoned and was_abandoned):
             was_abandoned = is_abandoned
-            await asyncio.sleep(PAUSES[0])
+            await asyncio.sleep(LOCK_RETRY_DELAYS[0])
             continue
-        # Another process may begin at the same moment; one of them goes on.
+        # Another process may start at the same moment; one of them succeeds.
         with suppress(asyncpg.DuplicateTableError, asyncpg.DeadlockDetectedError):
             if found is not None:
                 await connection.execute(load("tenant/drop_waiting_index"))
             await connection.execute(load("tenant/index_waiting"))
             done = "the index for max_pending_per_tenant is built"
+
+
+@cache
+def _names() -> dict[int, str]:
+    return {migration.version: migration.name for migration in all_migrations()}
 
 
 _NAMED = re.compile(r"(\d{4})_(\w+)\.sql")
@@ -138,18 +161,18 @@ def _read(filename: str, sql: str) -> Migration:
 async def _apply_when_free(
     connection: "asyncpg.Connection[Any]", migration: Migration, on_wait: Callable[[str], None]
 ) -> None:
-    """Apply a migration without making claims queue behind it: try for short, and again."""
-    for pause in PAUSES:
+    """Apply a migration with short lock timeouts and retries, so that claims are not blocked."""
+    for pause in LOCK_RETRY_DELAYS:
         try:
             return await _apply(connection, migration)
         except asyncpg.LockNotAvailableError:
-            on_wait(f"{migration} waits for a lock: {await _blockers(connection)}")
+            on_wait(f"{migration} is waiting for a lock: {await _blockers(connection)}")
             await asyncio.sleep(pause)
     try:
         await _apply(connection, migration)
     except asyncpg.LockNotAvailableError as error:
         raise DatabaseUnavailable(
-            f"{migration} did not get its locks in {len(PAUSES) + 1} tries: "
+            f"{migration} did not get its locks in {len(LOCK_RETRY_DELAYS) + 1} attempts: "
             f"{await _blockers(connection)}; end that transaction, then run `forge migrate` again"
         ) from error
 
@@ -161,7 +184,7 @@ async def _blockers(connection: "asyncpg.Connection[Any]") -> str:
     return ", ".join(
         f"session {row['pid']} ({row['role']}, {row['application'] or 'no application name'}) is "
         f"{row['state']}, its transaction open for {row['seconds'] or 0:.0f} s"
-        for row in found[:MOST_NAMED]
+        for row in found[:MAX_BLOCKERS_NAMED]
     )
 
 
@@ -170,5 +193,35 @@ async def _apply(connection: "asyncpg.Connection[Any]", migration: Migration) ->
         await connection.fetchval(load("ledger/lock_briefly"), LOCK_TIMEOUT)
         await connection.execute(load("ledger/create"))
         await connection.execute(migration.sql)
-        await connection.execute(load("functions/protect"))
+        for script in _functions_with(migration):
+            await connection.execute(script)
         await connection.execute(load("ledger/record"), migration.version, migration.name)
+
+
+def _functions_with(migration: Migration) -> list[str]:
+    """Return what runs after a migration: functions that need every column run with the last."""
+    is_last = migration.version == max(_names())
+    return [load("functions/dispatch")] * is_last + [load("functions/protect")]
+
+
+def check() -> Statement[None]:
+    """Raise SchemaMissing unless the database has every migration that this version needs."""
+    return Statement(load("ledger/applied"), (), _require_all)
+
+
+def check_origin() -> Statement[None]:
+    """Raise SchemaMissing if an unreleased version of Forge created the tables."""
+    return Statement(load("ledger/applied"), (), reject_unreleased)
+
+
+def _require_all(found: Rows) -> None:
+    reject_unreleased(found)
+    if missing := _needed() - {row["version"] for row in found}:
+        raise SchemaMissing(
+            f"migration {min(missing)} is not applied to the database; run `forge migrate`"
+        )
+
+
+@cache
+def _needed() -> frozenset[int]:
+    return frozenset(migration.version for migration in all_migrations())

@@ -1,4 +1,4 @@
-"""Channels: hints that somebody should look. One may be lost; a poll stands behind each."""
+"""Notification channels and payloads; notifications may be lost, so readers also poll."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,8 +8,8 @@ from forge.store.statement import Statement, load, nothing
 
 WAKE = "forge_wake"
 CHANGES = "forge_changes"
-# PostgreSQL takes payloads of less than 8000 bytes; past this many ids "look at all" is said.
-MOST_IDS = 200
+# PostgreSQL limits payloads to 8000 bytes; with more ids the payload is empty: "check all".
+MAX_IDS = 200
 
 
 def send(channel: str, payload: str = "") -> Statement[None]:
@@ -17,17 +17,17 @@ def send(channel: str, payload: str = "") -> Statement[None]:
 
 
 def worker_channel(worker: UUID) -> str:
-    """Return the channel on which one worker hears its own knocking and what concerns it alone."""
+    """Return the channel of one worker, for its test notifications and its own attempts."""
     return f"forge_worker_{worker.hex}"
 
 
 def attempt_payload(job_id: UUID, lease: int) -> str:
-    """Name an attempt that is over, to the worker that runs it."""
+    """Return the payload that names an attempt that ended, for the worker that runs it."""
     return f"{job_id.hex} {lease}"
 
 
 def named_attempt(payload: str) -> tuple[UUID, int] | None:
-    """Read which attempt may be over; None for anything else, since any login can notify."""
+    """Parse the attempt that may have ended; None if invalid, because any login can notify."""
     words = payload.split()
     try:
         return UUID(hex=words[0]), int(words[1])
@@ -36,12 +36,12 @@ def named_attempt(payload: str) -> tuple[UUID, int] | None:
 
 
 def changes_payload(job_ids: set[UUID]) -> str:
-    """Name the jobs that changed, or none when there are too many to name."""
-    return "" if len(job_ids) > MOST_IDS else " ".join(job_id.hex for job_id in job_ids)
+    """Return the payload that names the changed jobs; empty if there are too many."""
+    return "" if len(job_ids) > MAX_IDS else " ".join(job_id.hex for job_id in job_ids)
 
 
 def changed_ids(payload: str) -> set[UUID] | None:
-    """Read which jobs changed; None means any. What is no id is ignored: any login can notify."""
+    """Parse the ids of changed jobs; None means any. Invalid ids are ignored."""
     return set(_ids(payload.split())) if payload else None
 
 

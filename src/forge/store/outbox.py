@@ -1,15 +1,15 @@
-"""What is asked of forge_outbox."""
+"""Statements on forge_outbox, one function each."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from forge.store.jobs import Place
+from forge.store.jobs import LaneCursor
 from forge.store.statement import Row, Rows, Statement, ids, load, nothing, only
 
 
-class Entry(NamedTuple):
+class OutboxEntry(NamedTuple):
     """A message to send: its row, the time that taking it gave that row, and of its job."""
 
     id: int
@@ -40,25 +40,27 @@ def is_enabled() -> Statement[bool]:
     return Statement(load("outbox/is_enabled"), (), lambda found: bool(found[0]["is_enabled"]))
 
 
-def take(limit: int, resend_after: float, at_the_latest: float) -> Statement[list[Entry]]:
+def take(limit: int, resend_after: float, at_the_latest: float) -> Statement[list[OutboxEntry]]:
     return Statement(load("outbox/take"), (limit, resend_after, at_the_latest), _entries)
 
 
-def put_back(entries: Sequence[Entry], seconds: float, *, unsent: bool) -> Statement[list[int]]:
+def put_back(
+    entries: Sequence[OutboxEntry], seconds: float, *, unsent: bool
+) -> Statement[list[int]]:
     return Statement(load("outbox/put_back"), (*_taken(entries), seconds, unsent), ids)
 
 
-def drop(entries: Sequence[Entry]) -> Statement[list[int]]:
+def drop(entries: Sequence[OutboxEntry]) -> Statement[list[int]]:
     return Statement(load("outbox/drop"), _taken(entries), ids)
 
 
-def sweep(place: Place, limit: int, due_for: float) -> Statement[Row]:
+def sweep(place: LaneCursor, limit: int, due_for: float) -> Statement[Row]:
     return Statement(load("outbox/sweep"), (*place, limit, due_for), only)
 
 
-def _taken(entries: Sequence[Entry]) -> tuple[list[int], list[datetime]]:
+def _taken(entries: Sequence[OutboxEntry]) -> tuple[list[int], list[datetime]]:
     return [entry.id for entry in entries], [entry.send_at for entry in entries]
 
 
-def _entries(found: Rows) -> list[Entry]:
-    return [Entry(**row) for row in found]
+def _entries(found: Rows) -> list[OutboxEntry]:
+    return [OutboxEntry(**row) for row in found]

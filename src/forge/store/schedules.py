@@ -1,22 +1,22 @@
-"""What is asked of forge_schedules: one function per statement."""
+"""Statements on forge_schedules, one function each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from forge.core.run import Conclusion, Run, make_run
-from forge.core.schedule import Missed, Rule
-from forge.core.schedule_record import ScheduleRecord
-from forge.store.jobs import Lane, Place
+from forge.core.schedules.record import ScheduleRecord
+from forge.core.schedules.rule import Missed, Rule
+from forge.core.schedules.run import Conclusion, Run, make_run
+from forge.store.jobs import Lane, LaneCursor
 from forge.store.statement import Row, Rows, Statement, columns, ids, load, rows
 
-# How many runs a row remembers.
-REMEMBERED = 20
+# How many recent runs a row keeps.
+MAX_RECENT_RUNS = 20
 
 
-class Wanted(NamedTuple):
-    """A schedule as somebody wants it, in the order of schedules/ensure's parameters."""
+class ScheduleValues(NamedTuple):
+    """A schedule to create or update, in the order of schedules/ensure's parameters."""
 
     id: UUID
     type: str
@@ -37,16 +37,16 @@ class Wanted(NamedTuple):
     given: list[str]
 
 
-class Sign(NamedTuple):
-    """A sign of life of a run, and what it wants the next one to find."""
+class RunUpdate(NamedTuple):
+    """The heartbeat of a run, and its checkpoint for the next run."""
 
     id: UUID
     lease: int
     checkpoint: str | None
 
 
-def ensure(wanted: Wanted) -> Statement[ScheduleRecord]:
-    return Statement(load("schedules/ensure"), tuple(wanted), _record)
+def ensure(values: ScheduleValues) -> Statement[ScheduleRecord]:
+    return Statement(load("schedules/ensure"), tuple(values), _record)
 
 
 def find(type: str, key: str, tenant: int | None) -> Statement[UUID | None]:
@@ -74,7 +74,7 @@ def lock(schedule_id: UUID) -> Statement[list[UUID]]:
 
 
 def has_any(query: str, args: Sequence[Any]) -> Statement[bool]:
-    """Ask whether the caller's query returns a row; a lone false, as of EXISTS, counts as none."""
+    """Check whether the caller's query returns a row other than a single false, as of EXISTS."""
     text = load("schedules/first_of").replace(":query", query.strip().rstrip(";"))
     return Statement(text, tuple(args), _is_any)
 
@@ -103,21 +103,21 @@ def survey() -> Statement[list[Lane]]:
 
 
 def claim(
-    places: Sequence[Place],
+    cursors: Sequence[LaneCursor],
     limit: int,
     *,
     worker: UUID,
     incarnation: UUID,
     rules: Mapping[str, Rule],
 ) -> Statement[list[Run]]:
-    """Claim what is due; `rules` are those of the types, for rows without one of their own."""
-    lanes, ats, after = ([place[part] for place in places] for part in range(3))
+    """Claim due schedules; `rules` has the rules of types, for rows without their own."""
+    lanes, ats, after = ([cursor[part] for cursor in cursors] for part in range(3))
     args = (lanes, ats, after, limit, worker, incarnation)
     return Statement(load("schedules/claim"), args, _runs(rules))
 
 
 def conclude(conclusions: Sequence[Conclusion]) -> Statement[list[UUID]]:
-    args = (*columns(conclusions), REMEMBERED, True)
+    args = (*columns(conclusions), MAX_RECENT_RUNS, True)
     return Statement(load("schedules/conclude"), args, ids)
 
 
@@ -126,8 +126,8 @@ def standing(conclusions: Sequence[Conclusion]) -> Statement[list[UUID]]:
     return Statement(load("schedules/standing"), columns(runs), ids)
 
 
-def note(signs: Sequence[Sign]) -> Statement[list[UUID]]:
-    return Statement(load("schedules/note"), (*columns(signs), True), ids)
+def note(updates: Sequence[RunUpdate]) -> Statement[list[UUID]]:
+    return Statement(load("schedules/note"), (*columns(updates), True), ids)
 
 
 def release(held: Sequence[tuple[UUID, int]]) -> Statement[list[UUID]]:
@@ -142,7 +142,7 @@ def reconcile(worker: UUID, incarnation: UUID, held: Sequence[tuple[UUID, int]])
 def rescue(
     owners: Sequence[UUID] | None, *, dead_after: float, stale_after: float, limit: int
 ) -> Statement[Rows]:
-    args = (owners, dead_after, stale_after, limit, REMEMBERED)
+    args = (owners, dead_after, stale_after, limit, MAX_RECENT_RUNS)
     return Statement(load("schedules/rescue"), args, rows)
 
 

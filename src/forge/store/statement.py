@@ -1,4 +1,4 @@
-"""A statement without colour: its text, its arguments, and how to read what it returns."""
+"""A SQL statement for sync and async drivers: text, arguments, and how to read its rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Rows = Sequence[Row]
 
 @dataclass(frozen=True, slots=True)
 class Statement(Generic[T_co]):
-    """Something to ask of the database, by whichever driver holds the connection."""
+    """A statement to run, with any driver."""
 
     sql: str
     args: tuple[Any, ...]
@@ -54,5 +54,5 @@ def nothing(found: Rows) -> None:
 
 
 def columns(entries: Sequence[tuple[Any, ...]]) -> tuple[list[Any], ...]:
-    """Turn entries into lists, one a parameter, for a statement that takes many at once."""
+    """Transpose rows into one list per column, the parameters of a batch statement."""
     return tuple(map(list, zip(*entries, strict=True)))

@@ -1,4 +1,4 @@
-"""What is asked of forge_workers."""
+"""Statements on forge_workers, one function each."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from forge.store.statement import Rows, Statement, ids, load, rows
 
 
 class Registration(NamedTuple):
-    """Who a worker is, in the order of workers/register's parameters."""
+    """The identity and configuration of a worker, in the order of workers/register's parameters."""
 
     id: UUID
     incarnation: UUID
@@ -23,7 +23,7 @@ class Registration(NamedTuple):
 
 
 class Beat(NamedTuple):
-    """What a worker learns when it says that it lives."""
+    """The database's response to a worker's heartbeat."""
 
     is_current: bool
     dead: list[UUID]

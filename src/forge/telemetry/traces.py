@@ -1,15 +1,15 @@
-"""OpenTelemetry: the span that dispatches and the span of each attempt are of one trace."""
+"""OpenTelemetry traces: the spans of a dispatch and of its attempts are in one trace."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from forge.core.errors import ConfigError
+from forge.core.new_job import DispatchOptions
 from forge.core.outcome import Failure
 from forge.core.payload import decode_if_possible
-from forge.core.redact import redact_text, secrets_in
+from forge.core.sensitive.redact import redact_text, secrets_in
 from forge.core.signals import Snooze
 from forge.core.trace_context import TraceContext, read_traceparent
-from forge.telemetry.trace_source import set_source
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -17,12 +17,17 @@ if TYPE_CHECKING:
 
 NAME = "forge"
 
+# Returns the `traceparent` of a dispatched job, from its type and the caller's `traceparent`.
+# There is one per process, because OpenTelemetry has one tracer provider per process.
+TraceSource = Callable[[str, str | None], str | None]
+_sources: list[TraceSource] = []
+
 
 def trace(app: Any, *, links: bool = False) -> None:
-    """Trace what an app dispatches and runs, with the process's tracer provider.
+    """Trace the dispatches and attempts of an app, with the process's tracer provider.
 
-    An attempt's span is a child of the dispatching one; with `links` it begins a trace of its own
-    that is linked to that one, which suits jobs that run long after.
+    The span of an attempt is a child of the span of the dispatch; with `links` it starts its own
+    trace that links to the dispatch, which suits jobs that run much later.
     """
     tracer = _tracer()
     set_source(lambda job_type, sent: _dispatching(tracer, job_type, sent))
@@ -50,15 +55,33 @@ def trace(app: Any, *, links: bool = False) -> None:
                 _record(
                     span,
                     app.classifier.failure(error),
-                    secrets_in(decode_if_possible(ctx._job.input)),
+                    secrets_in(decode_if_possible(ctx.job.input)),
                 )
                 raise
 
     app.middleware(in_span)
 
 
+def set_source(source: TraceSource | None) -> None:
+    """Set where the `traceparent` of dispatched jobs comes from; None for no tracing."""
+    _sources[:] = [] if source is None else [source]
+
+
+def traceparent_for(job_type: str, sent: str | None = None) -> str | None:
+    """Return the `traceparent` of a job: of this process if it traces, else the one sent."""
+    return _sources[0](job_type, sent) if _sources else sent
+
+
+def traced(job_type: str, options: DispatchOptions, sent: str | None = None) -> DispatchOptions:
+    """Add the trace that a dispatch belongs to, unless the options name one."""
+    if "traceparent" in options or not (_sources or sent):
+        return options
+    found = traceparent_for(job_type, sent)
+    return options if found is None else {**options, "traceparent": found}
+
+
 def _record(span: "Span", failure: Failure, known: set[str]) -> None:
-    """Say what an attempt failed of, without the secrets that its error may quote."""
+    """Record the error of an attempt, with secrets redacted."""
     from opentelemetry.trace import Status, StatusCode
 
     span.add_event(
@@ -83,10 +106,9 @@ def _tracer() -> "Tracer":
 
 
 def _dispatching(tracer: "Tracer", job_type: str, sent: str | None) -> str | None:
-    """Make the span of a dispatch, and return what its job carries along.
+    """Create the span of a dispatch, and return the `traceparent` of its job.
 
-    It is a child of the span at hand; where there is none, since nothing traces requests here, of
-    the one that was sent along.
+    It is a child of the current span, or without one, of the span that the caller sent.
     """
     from opentelemetry.trace import SpanKind, get_current_span
 
@@ -125,12 +147,12 @@ def _parent(remote: Any) -> "Context":
     from opentelemetry.context import Context
     from opentelemetry.trace import NonRecordingSpan, set_span_in_context
 
-    # Without a parent of its own an attempt is not part of whatever the worker happens to do.
+    # An attempt without a parent must not become a child of the worker's current span.
     return Context() if remote is None else set_span_in_context(NonRecordingSpan(remote), Context())
 
 
 def _attributes(ctx: Any) -> dict[str, Any]:
-    told = {
+    attributes = {
         "messaging.system": "forge",
         "messaging.operation.type": "process",
         "messaging.destination.name": ctx.job_type,
@@ -141,4 +163,4 @@ def _attributes(ctx: Any) -> dict[str, Any]:
         "forge.attempt": ctx.attempt,
         "forge.tenant_id": ctx.tenant_id,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in attributes.items() if value is not None}

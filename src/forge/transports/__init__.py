@@ -1,1 +1,1 @@
-"""How word that there is work reaches a worker, where PostgreSQL does not carry it itself."""
+"""How workers learn that there is work: by notifications of PostgreSQL, or by messages of SQS."""

@@ -1,37 +1,91 @@
-"""Claims: as many jobs as there is room for, from where the work stands, when there is any."""
+"""Claims as many jobs as there is room for, when there is work."""
 
 import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from datetime import datetime
-from operator import attrgetter
-from typing import Any, NamedTuple
-from uuid import UUID
+from collections.abc import Sequence
+from typing import Any
 
-from forge.core.claims import Claims
+from forge.config.settings import WorkerConfig
 from forge.core.errors import ForgeError
-from forge.core.event import Events
+from forge.core.events import Events
 from forge.core.job import Job
-from forge.core.lanes import Lanes
-from forge.core.run import NO_QUEUE, Run
-from forge.store import jobs, schedules
-from forge.store.jobs import Lane, Place
-from forge.store.link import Link
-from forge.store.waiting import within
-from forge.store.workers import Registration
-from forge.worker.acker import Acker
-from forge.worker.ahead import LONGEST_WAIT, Ahead, Waiting
-from forge.worker.recurrence import Recurrence
+from forge.core.workers.lanes import Claims
+from forge.store.connection.waiting import within
+from forge.transports.transport import Transport
+from forge.worker.held_work import LONGEST_WAIT, HeldWork
+from forge.worker.liveness import Liveness
+from forge.worker.loops import WorkSignals
 from forge.worker.runner import Runner
-from forge.worker.serving import serves
+from forge.worker.work_finder import ClaimRequest, WorkFinder
+from forge.worker.work_source import WorkSource
 
-# Where handlers take less than a trip to the database, the next jobs are fetched while these run,
-# and as running: by the time the answer is here, slots are free.
-IN_NO_TIME = 0.005
-MOST_LANES_KNOWN = 10_000
-OLDEST_FIRST = attrgetter("due", "id")
+# Where handlers take less than this, in seconds, the next jobs are fetched while these run, and as
+# running: by the time the answer arrives, slots are free.
+INSTANT = 0.005
+
+
+class ClaimLimits:
+    """How many jobs a worker may claim now."""
+
+    def __init__(
+        self,
+        held: HeldWork,
+        liveness: Liveness,
+        claims: Claims,
+        sources: Sequence[WorkSource[Any]],
+        batch_size: int,
+    ) -> None:
+        self.held = held
+        self.liveness = liveness
+        self.claims = claims
+        self.batch_size = batch_size
+        self._sources = sources
+
+    def may_claim(self) -> bool:
+        """Whether this worker is alive to others, and its acks are not behind."""
+        # Others would take at once what a worker claims that counts as dead. And what has ended but
+        # is not written would run again if the worker died: there must not be much of it.
+        room = 2 * self.held.slots + self.batch_size
+        for source in self._sources:
+            room -= source.acker.unwritten
+        return room >= 0 and self.liveness.is_heard()
+
+    def room(self) -> tuple[int, bool]:
+        """Return how many jobs there is room for, and whether they start at once."""
+        free, ahead = self.held.slots - self.held.slots_taken, len(self.held.ahead)
+        wait = self._wait()
+        if wait < INSTANT:
+            return (self.batch_size if free >= ahead else 0), True
+        if free > 0:
+            return free, True
+        return (self.batch_size - ahead if wait < LONGEST_WAIT else 0), False
+
+    def may_claim_more(self, just_taken: int) -> bool:
+        """Whether to send another claim before these jobs run, since they take no time."""
+        in_hand = self.held.slots_taken + len(self.held.ahead) + just_taken
+        is_wanted = just_taken and in_hand <= self.held.slots and self._wait() < INSTANT
+        return bool(is_wanted) and self.may_claim()
+
+    def _wait(self) -> float:
+        """Return how long a job that is fetched ahead is expected to wait for a slot."""
+        return self.held.mean_seconds * self.batch_size / self.held.slots
+
+
+class PollInterval:
+    """How often a worker looks for work without being woken."""
+
+    def __init__(self, settings: WorkerConfig, transport: Transport, liveness: Liveness) -> None:
+        self._often = settings.poll_interval.total_seconds()
+        self._rarely = settings.idle_poll_interval.total_seconds()
+        self._transport = transport
+        self._liveness = liveness
+
+    def seconds(self) -> float:
+        """Poll rarely only while notifications arrive, and the worker may claim."""
+        is_calm = self._transport.is_listening() and self._liveness.is_heard()
+        return self._rarely if is_calm else self._often
 
 
 class Claimer:
@@ -39,265 +93,121 @@ class Claimer:
 
     def __init__(
         self,
-        links: Sequence[Link],
-        worker: Registration,
+        finder: WorkFinder,
         runner: Runner,
-        acker: Acker,
+        limits: ClaimLimits,
+        poll: PollInterval,
+        signals: WorkSignals,
         events: Events,
-        *,
-        batch_size: int,
-        poll: Callable[[], float],
-        told: Callable[[Sequence[UUID]], None],
-        is_heard: Callable[[], bool],
-        claims: Claims,
-        release: Callable[[Sequence[Job]], None],
-        recurrence: Recurrence | None = None,
     ) -> None:
-        # More than one, so that a claim may be on its way while the disk still writes another.
-        self._links = deque(links)
-        self._worker = worker
+        self._finder = finder
         self._runner = runner
-        self._acker = acker
-        self._events = events
-        self._batch_size = batch_size
-        self._told = told
         self._poll = poll
-        self._is_heard = is_heard
-        self._claims = claims
-        self._release = release
-        self._recurrence = recurrence
-        self._had_schedules = False
-        self._slots = worker.max_concurrent
-        self._lanes: Lanes[Lane] = Lanes(self._serves)
-        self._lane_of: dict[tuple[Any, ...], int] = {}
-        self._changed = asyncio.Event()
+        self._signals = signals
+        self._events = events
+        self._changed = signals.room_changed.event()
         self._loop = asyncio.get_running_loop()
-        self.ahead = Ahead()
-        # Whether word of a lane's jobs comes by message.
-        self.is_carried: Callable[[Lane], bool] = lambda lane: False
+        self.limits = limits
         self.stopped = asyncio.Event()
 
-    def hint(self) -> None:
-        """Something new may have come."""
-        self._lanes.hint(self._loop.time())
+    def wake(self, *, for_builtin_jobs: bool = False) -> None:
+        """Look for work soon: there may be something new."""
+        self._finder.lanes.notify(self._loop.time())
         self._changed.set()
-
-    def look_again(self) -> None:
-        """There may be room where there was none."""
-        self._changed.set()
-
-    def slot_freed(self) -> None:
-        """A slot is free: what was fetched ahead takes it at once."""
-        if self.ahead:
-            self._fill()
-        self._changed.set()
+        if for_builtin_jobs:
+            self._signals.builtin_jobs.set()
 
     async def run(self) -> None:
-        """Claim until told to stop."""
-        pause = self._poll()
+        """Claim until stopped."""
+        pause = self._poll.seconds()
         while not self.stopped.is_set():
             self._changed.clear()
             try:
                 if not await self._claim_once():
                     await within(self._changed, self._idle_for())
-                pause = self._poll()
+                pause = self._poll.seconds()
             except ForgeError as error:
                 self._events.notice("warning", "claims wait for the database", error=str(error))
                 await within(self.stopped, pause * random.uniform(0.5, 1.5))
                 pause = min(pause * 2, 5)
 
     def stop(self) -> None:
-        """Claim nothing more."""
+        """Claim nothing more, and start none of the jobs that wait for a slot."""
         self.stopped.set()
+        self.limits.held.is_closed = True
         self._changed.set()
-
-    async def _claim_once(self) -> bool:
-        """Fill what room there is; False when there is none, or nothing to do."""
-        ask = await self._ask()
-        if ask is None:
-            return False
-        coming = deque([self._send(ask)])
-        found_any, failure = ask.is_guess, None
-        while coming:
-            ask, claim, answer = coming.popleft()
-            try:
-                taken = await answer
-            except ForgeError as error:
-                taken, failure = [], error
-                self._claims.lost_any = True
-            while len(coming) < len(self._links) and not failure:
-                if (following := self._ask_ahead(len(taken))) is None:
-                    break
-                coming.append(self._send(following))
-            if coming:
-                await asyncio.sleep(0)  # the questions leave before these jobs take the loop
-            self._take(taken, ask.start, is_late=self._claims.is_late(claim, time.monotonic()))
-            self._claims.end(claim)
-            found_any |= bool(taken)
-        if failure:
-            raise failure
-        # A lane may look due and give nothing, its jobs being locked by another's claim: then the
-        # next look can wait.
-        return found_any or bool(self._lanes.next())
-
-    def _send(self, ask: "_Ask") -> "tuple[_Ask, int, asyncio.Future[list[Job]]]":
-        self._links.rotate()
-        answer = asyncio.ensure_future(self._fetch(ask, self._links[0]))
-        return ask, self._claims.send(time.monotonic()), answer
 
     def has_room(self) -> bool:
         """Whether another job may be claimed now."""
-        return not self.stopped.is_set() and self._room()[0] > 0 and self.may_claim()
+        limits = self.limits
+        return not self.stopped.is_set() and limits.room()[0] > 0 and limits.may_claim()
 
     def is_full(self) -> bool:
         """Whether it goes on claiming and has no room for another job."""
         return not self.stopped.is_set() and not self.has_room()
 
-    async def _ask(self) -> "_Ask | None":
-        """Decide what to claim, after a look at where work stands when that is due."""
-        room, start = self._room()
-        if room <= 0 or not self.may_claim():
+    async def _claim_once(self) -> bool:
+        """Fill what room there is; False when there is none, or nothing to do."""
+        request = await self._request()
+        if request is None:
+            return False
+        claims = self.limits.claims
+        coming = deque([self._send(request)])
+        found_any, failure = request.is_guess, None
+        while coming:
+            request, claim, answer = coming.popleft()
+            try:
+                taken = await answer
+            except ForgeError as error:
+                taken, failure = [], error
+                claims.lost_any = True
+            while len(coming) < self._finder.most_claims and not failure:
+                if (following := self._request_more(len(taken))) is None:
+                    break
+                coming.append(self._send(following))
+            if coming:
+                await asyncio.sleep(0)  # the claims leave before these jobs take the loop
+            is_late = claims.is_late(claim, time.monotonic())
+            self._take(taken, request.source, start=request.start, is_late=is_late)
+            claims.end(claim)
+            found_any |= bool(taken)
+        if failure:
+            raise failure
+        # A lane may look due and give nothing because another claim has locked its jobs: then the
+        # next look can wait.
+        return found_any or bool(self._finder.lanes.next())
+
+    def _send(self, request: ClaimRequest) -> "tuple[ClaimRequest, int, asyncio.Future[list[Job]]]":
+        answer = asyncio.ensure_future(self._finder.claim(request, self._finder.next_link()))
+        return request, self.limits.claims.send(time.monotonic()), answer
+
+    async def _request(self) -> ClaimRequest | None:
+        """Decide what to claim, if there is room."""
+        room, start = self.limits.room()
+        if room <= 0 or not self.limits.may_claim():
             return None
-        limit = min(room, self._batch_size)
-        if guess := self._of_one_table(self._lanes.guess()):
-            return _Ask(guess, limit, start, is_guess=True)
-        if self._lanes.survey_is_due(self._loop.time()):
-            await self._survey()
-        asked = self._of_one_table(self._lanes.next())
-        return _Ask(asked, limit, start) if asked else None
+        limit = min(room, self.limits.batch_size)
+        return await self._finder.request(limit, start=start)
 
-    def _ask_ahead(self, just_taken: int) -> "_Ask | None":
-        """Decide what to claim while these jobs run, where that takes them no time."""
-        in_hand = self._runner.slots_taken + len(self.ahead) + just_taken
-        is_wanted = just_taken and in_hand <= self._slots and self._wait() < IN_NO_TIME
-        if not is_wanted or self.stopped.is_set() or not self.may_claim():
+    def _request_more(self, just_taken: int) -> ClaimRequest | None:
+        """Decide what to claim while these jobs run, where they take no time."""
+        if self.stopped.is_set() or not self.limits.may_claim_more(just_taken):
             return None
-        if self._lanes.survey_is_due(self._loop.time()) or not (asked := self._lanes.next()):
-            return None
-        return _Ask(self._of_one_table(asked), self._batch_size, start=True)
+        return self._finder.request_more(self.limits.batch_size)
 
-    def _of_one_table(
-        self, places: list[tuple[int, datetime, UUID]]
-    ) -> list[tuple[int, datetime, UUID]]:
-        """Let jobs and schedules that are equally urgent have their turns."""
-        if self._recurrence is None or len(places) < 2:
-            return places
-        of_schedules = [place for place in places if self._is_recurring(place[0])]
-        of_jobs = [place for place in places if not self._is_recurring(place[0])]
-        self._had_schedules = bool(of_schedules) and not (self._had_schedules and of_jobs)
-        return of_schedules if self._had_schedules else of_jobs
-
-    def _is_recurring(self, lane: int) -> bool:
-        return self._recurrence is not None and self._lanes.seen(lane).queue == NO_QUEUE
-
-    def may_claim(self) -> bool:
-        """Whether this worker is known to live, and its acks are not behind."""
-        # What a worker claims while it counts as dead would be taken from it at once; and what has
-        # ended but is not written would run again if it died, so that there must not be much of it.
-        unwritten = self._acker.unwritten
-        if self._recurrence is not None:
-            unwritten += self._recurrence.concluder.unwritten
-        return self._is_heard() and unwritten <= 2 * self._slots + self._batch_size
-
-    async def _fetch(self, ask: "_Ask", link: Link) -> list[Job]:
-        if self._is_recurring(ask.places[0][0]):
-            return await self._fetch_runs(ask, link)
-        worker = self._worker
-        taken = await link.run(
-            jobs.claim(
-                [Place(*place) for place in ask.places],
-                ask.limit,
-                start=ask.start,
-                worker=worker.id,
-                incarnation=worker.incarnation,
-                lane=self._lanes.seen(ask.places[0][0]) if len(ask.places) == 1 else None,
-            )
-        )
-        taken.sort(key=OLDEST_FIRST)  # all of one claim are equally urgent
-        self._lanes.took(ask.places, taken, ask.limit, self._lane_of_job)
-        self._told([job.id for job in taken])
-        return taken
-
-    async def _fetch_runs(self, ask: "_Ask", link: Link) -> list[Job]:
-        assert self._recurrence is not None
-        taken = await link.run(
-            schedules.claim(
-                [Place(*place) for place in ask.places],
-                ask.limit,
-                worker=self._worker.id,
-                incarnation=self._worker.incarnation,
-                rules=self._recurrence.rules,
-            )
-        )
-        taken.sort(key=OLDEST_FIRST)
-        self._lanes.took(ask.places, taken, ask.limit, self._lane_of_job)
-        return list(taken)
-
-    def _take(self, taken: list[Job], start: bool, *, is_late: bool) -> None:
-        if is_late or not self._is_heard():
-            self._release(taken)  # some may be another's by now, and none may run twice
+    def _take(
+        self, taken: list[Job], source: WorkSource[Any], *, start: bool, is_late: bool
+    ) -> None:
+        if is_late or not self.limits.liveness.is_heard():
+            for job in taken:  # another worker may own some by now, and none may run twice
+                source.release(job)
             return
-        # Jobs that came by message meanwhile may have taken more than there was.
-        room = max(self._slots - self._runner.slots_taken, 0) if start else 0
-        for job in taken[:room]:
-            self._runner.start(job)
-        now = self._loop.time()
-        self.ahead.extend(Waiting(job, now, start or isinstance(job, Run)) for job in taken[room:])
-        self._fill()  # the slots may have become free while the claim was on its way
-
-    def _fill(self) -> None:
-        """Give what was fetched ahead the slots that are free."""
-        while self.ahead and self._runner.slots_taken < self._slots and not self.stopped.is_set():
-            job, _, is_started = self.ahead.popleft()
-            if not is_started:
-                self._acker.start(job)
-            self._runner.start(job)
-
-    async def _survey(self) -> None:
-        began = time.perf_counter()
-        found = await self._links[0].run(jobs.survey())
-        if self._recurrence is not None:
-            found += await self._links[0].run(schedules.survey())
-        self._lanes.surveyed(found, self._loop.time(), time.perf_counter() - began)
-        if len(self._lane_of) > MOST_LANES_KNOWN:
-            self._lane_of.clear()
-        self._lane_of |= {
-            (lane.job_type, lane.queue, lane.worker_capability, lane.priority): lane.lane
-            for lane in found
-        }
-
-    def _room(self) -> tuple[int, bool]:
-        """How many jobs there is room for, and whether they start at once."""
-        free = self._slots - self._runner.slots_taken
-        wait = self._wait()
-        if wait < IN_NO_TIME:
-            return (self._batch_size if free >= len(self.ahead) else 0), True
-        if free > 0:
-            return free, True
-        return (self._batch_size - len(self.ahead) if wait < LONGEST_WAIT else 0), False
-
-    def _wait(self) -> float:
-        """How long a job that is fetched ahead would wait for a slot, going by the last ones."""
-        return self._runner.mean_seconds * self._batch_size / self._slots
+        self._runner.take(taken, source, is_started=start)
 
     def _idle_for(self) -> float:
-        pause = self._poll() * random.uniform(0.9, 1.1)
+        pause = self._poll.seconds() * random.uniform(0.9, 1.1)
         # Without room it does not matter that a lane is due: a freed slot ends the pause.
-        if self._lanes.next_due is not None and self.has_room():
-            pause = min(pause, max(self._lanes.next_due - self._loop.time(), 0.001))
+        next_due = self._finder.lanes.next_due
+        if next_due is not None and self.has_room():
+            pause = min(pause, max(next_due - self._loop.time(), 0.001))
         return pause
-
-    def _serves(self, lane: Lane) -> bool:
-        return serves(self._worker, lane) and not self.is_carried(lane)
-
-    def _lane_of_job(self, job: Any) -> int | None:
-        return self._lane_of.get((job.type, job.queue, job.worker_capability, job.priority))
-
-
-class _Ask(NamedTuple):
-    """Where to claim, how many, and whether there are slots for them."""
-
-    places: list[tuple[int, datetime, UUID]]
-    limit: int
-    start: bool
-    is_guess: bool = False

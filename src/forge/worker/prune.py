@@ -1,4 +1,4 @@
-"""Pruning: what is over and past its retention is deleted, in small steps."""
+"""Deletes what has ended and is past its retention, in small steps."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,23 +7,23 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from forge.config import RetentionConfig
+from forge.config.settings import RetentionConfig
 from forge.store import audit, dead_letters, idempotency_keys, jobs
-from forge.store.link import Link
+from forge.store.connection.link import Link
+from forge.store.connection.waiting import within
 from forge.store.statement import Statement
-from forge.store.waiting import within
 
 BATCH = 1000
-# Steps of one round: after a full round the next one follows when it has paused as long as it took.
-MOST_STEPS = 100
+# Steps of one round: after a full round, the next one follows a pause as long as the round took.
+MAX_STEPS = 100
 # Counts of dead letters that are summed up in one go.
-MOST_COUNTS = 100_000
+MAX_COUNTS = 100_000
 BEGINNING = UUID(int=0)
 Prune = Callable[[float, int], Statement[list[Any]]]
 
 
 class Pruner:
-    """Walks the jobs in the order of their ids, and starts over where they become too young."""
+    """Walks the jobs in the order of their ids, and starts over where they are too recent."""
 
     interval = 60.0
 
@@ -33,8 +33,8 @@ class Pruner:
         retention: RetentionConfig,
         *,
         batch: int = BATCH,
-        most_steps: int = MOST_STEPS,
-        most_counts: int = MOST_COUNTS,
+        most_steps: int = MAX_STEPS,
+        most_counts: int = MAX_COUNTS,
     ) -> None:
         self._link = link
         self._retention = retention
@@ -102,13 +102,13 @@ class Pruner:
         return gone, False
 
     async def _counts(self) -> bool:
-        """Sum up counts of dead letters; whether another time would gain little."""
+        """Compact the counts of dead letters; return whether another run would gain little."""
         taken, kept = await self._link.run(dead_letters.compact(self._most_counts))
-        # As many causes as that have no fewer rows, however often they are summed up.
+        # That many different causes keep as many rows, however often they are compacted.
         return taken < self._most_counts or kept > taken // 2
 
     async def _repeat(self, statement: Prune, keep: timedelta | None) -> bool:
-        """Whether nothing overdue is left."""
+        """Delete batches; return whether nothing overdue is left."""
         if keep is None:
             return True
         for _ in range(self._most_steps):

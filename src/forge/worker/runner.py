@@ -1,128 +1,102 @@
 """Running attempts: a job goes in, an outcome comes out, whatever its handler does."""
 
 import asyncio
-import random
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 from forge.app import Forge
 from forge.core.duration import parse_duration
 from forge.core.errors import TimedOut
-from forge.core.event import AttemptEnded
+from forge.core.events import AttemptEnded
 from forge.core.job import Job
 from forge.core.outcome import (
-    Ack,
     Completion,
     Crashed,
     Expired,
     Failure,
     Outcome,
-    Policy,
     Raised,
     Released,
     Returned,
     Settled,
-    Settlement,
     Snoozed,
-    released,
-    settle,
 )
-from forge.core.run import Run
 from forge.core.signals import Snooze
-from forge.registry import JobDefinition
-from forge.store.jobs import Note, add_output
-from forge.telemetry.attempt_records import CURRENT_JOB
-from forge.worker.acker import Acker
-from forge.worker.attempt import Attempt, Stop
-from forge.worker.children import Children
-from forge.worker.context import JobContext
-from forge.worker.django_connections import close_stale_connections_of_async_code
-from forge.worker.forks import leave_if_copied
-from forge.worker.insist import insist
-from forge.worker.live_attempts import LiveAttempts
-from forge.worker.notes import Notes
-from forge.worker.recurrence import Recurrence
-from forge.worker.schedule_context import ScheduleContext
-from forge.worker.slots import Slots
-from forge.worker.stopped import StoppedAttempts
-from forge.worker.surroundings import InLoop
-from forge.worker.threads import run_in_thread
-
-# How many seconds an attempt takes as long as nothing better is known.
-SLOW = 1.0
+from forge.telemetry.logs.attempt_records import CURRENT_JOB
+from forge.worker.attempts import Attempt, Slots, Stop
+from forge.worker.handlers.children import Children
+from forge.worker.handlers.django_connections import close_stale_connections_of_async_code
+from forge.worker.handlers.forks import leave_if_copied
+from forge.worker.handlers.runtime import LoopRuntime
+from forge.worker.handlers.threads import run_in_thread
+from forge.worker.held_work import FetchedJob, HeldWork
+from forge.worker.loops import WorkSignals
+from forge.worker.progress import ProgressWriter
+from forge.worker.work_source import WorkSource
 
 
 class Runner:
-    """The slots of a worker and what runs in them."""
+    """Runs attempts in the slots of a worker."""
 
     def __init__(
         self,
         app: Forge,
-        definitions: dict[str, JobDefinition[Any, Any]],
-        acker: Acker,
-        policies: Mapping[str, Policy],
-        notes: Notes,
-        around: InLoop,
+        held: HeldWork,
+        progress: ProgressWriter,
+        runtime: LoopRuntime,
         children: Children,
-        stopped: StoppedAttempts,
-        recurrence: Recurrence | None = None,
+        signals: WorkSignals,
     ) -> None:
         self._app = app
-        self._definitions = definitions
-        self._acker = acker
-        self._notes = notes
-        self._around = around
+        self.held = held
+        self.running = held.running
+        self._signals = signals
+        self._progress = progress
+        self._runtime = runtime
         self._children = children
-        self._stopped = stopped
-        self._recurrence = recurrence
         self._events = app.events
-        self._policies = policies
         self._middlewares = app.middlewares[::-1]
         self._threads = ThreadPoolExecutor(app.config.worker.max_concurrent, "forge-handler")
         self._loop = asyncio.get_running_loop()
-        self._slots = Slots(self._attempt)
-        self.running = LiveAttempts(self._slots.take)
-        self.requests_running = 0
-        self.mean_seconds = SLOW
-        self.slot_freed: Callable[[], None] = lambda: None
-        self.request_ended: Callable[[], None] = lambda: None
+        # Bound once: they are passed for every attempt.
+        self._run = Slots(self._attempt).take
+        self._room_changed = signals.room_changed.set
 
-    @property
-    def slots_taken(self) -> int:
-        """How many attempts hold a slot; requests that were started beside the slots do not."""
-        return len(self.running) - self.requests_running
+    def take(self, jobs: Sequence[Job], source: WorkSource[Any], *, is_started: bool) -> None:
+        """Run what was claimed as far as there are slots; the rest waits for one.
 
-    def start(self, job: Job, *, takes_slot: bool = True) -> None:
-        """Run a job, in a slot or, where it is a short request, beside the slots."""
-        if isinstance(job, Run):
-            self._start_run(job)
-            return
-        definition = self._definitions.get(job.type)
-        if definition is None:
-            # Two lanes whose names hash alike: next to impossible, and not worth a worker.
-            self._acker.ack(released(job.id, job.lease), None)
-            return
-        attempt = Attempt(job, definition, takes_slot=takes_slot)
-        self.requests_running += not takes_slot
-        around = self._around.in_threads if attempt.definition.kind == "thread" else self._around
-        attempt.context = JobContext(job, around)
-        self.running.add(attempt)
+        `is_started` says whether the database has these jobs as running.
+        """
+        held, room = self.held, 0
+        if is_started:
+            # Jobs that came by message meanwhile may have taken slots.
+            room = max(held.slots - held.slots_taken, 0)
+        for job in jobs[:room]:
+            self.start(job, source)
+        now = self._loop.time()
+        held.ahead.extend(FetchedJob(job, source, now, is_started) for job in jobs[room:])
+        self._fill()  # slots may have become free while the claim was under way
 
-    def _start_run(self, run: Run) -> None:
-        """Give a run of a schedule its slot."""
-        assert self._recurrence is not None
-        definition = self._recurrence.definitions.get(run.type)
-        if definition is None:
-            self._recurrence.release([run])
+    def start(self, job: Job, source: WorkSource[Any], *, takes_slot: bool = True) -> None:
+        """Run what was claimed, in a slot or, for a short built-in job, beside the slots."""
+        attempt = source.attempt(job, takes_slot=takes_slot)
+        if attempt is None:
+            # Hash collision between two lanes: release the job instead of crashing the worker.
+            source.release(job)
             return
-        attempt = Attempt(run, definition)
-        around = self._around.in_threads if definition.kind == "thread" else self._around
-        attempt.context = context = ScheduleContext(run, around)
-        context.definition = definition
-        self.running.add(attempt)
+        self.held.beside_slots += not takes_slot
+        self.running.add(attempt, self._run)
+
+    def _fill(self) -> None:
+        """Give free slots to the jobs that were fetched ahead."""
+        held = self.held
+        while held.ahead and held.slots_taken < held.slots and not held.is_closed:
+            job, source, _, is_started = held.ahead.popleft()
+            if not is_started:
+                source.begin(job)
+            self.start(job, source)
 
     def stop_overdue(self) -> None:
         """Ask every attempt that is past its timeout to stop, and again until it does."""
@@ -132,30 +106,22 @@ class Runner:
                 attempt.ask_to_stop(Stop.TIMEOUT)
                 attempt.deadline = now + 1
 
-    def tell_beginnings(self) -> None:
-        """Tell of the attempts that have begun and go on."""
+    def report_starts(self) -> None:
+        """Report the attempts that have begun and still run."""
         for attempt in self.running.values():
             if attempt.began:
-                self._tell_beginning(attempt)
+                self._report_start(attempt)
 
-    def _tell_beginning(self, attempt: Attempt) -> None:
-        if not attempt.is_told:
-            attempt.is_told = True
+    def _report_start(self, attempt: Attempt) -> None:
+        if not attempt.is_reported:
+            attempt.is_reported = True
             self._events.began(attempt.job, attempt.began)
 
-    def _tell_completion(
+    def _report_completion(
         self, attempt: Attempt, outcome: Returned, ack: Completion, seconds: float
     ) -> None:
-        began = None if attempt.is_told else attempt.began
+        began = None if attempt.is_reported else attempt.began
         self._events.completed(attempt.job, outcome, ack, seconds, began)
-
-    def let_go(self, job_id: UUID, lease: int) -> None:
-        """Stop an attempt whose job is no longer its own."""
-        self.running.let_go(job_id, lease)
-
-    def expect_slow(self) -> None:
-        """What was fetched ahead waits in vain: the quick attempts before say nothing any more."""
-        self.mean_seconds = max(self.mean_seconds, SLOW)
 
     def release_all(self, why: Stop = Stop.RELEASED) -> None:
         """Stop everything: the worker ends now, or is cut off."""
@@ -178,34 +144,34 @@ class Runner:
         close_stale_connections_of_async_code()
         marked = CURRENT_JOB.set(attempt.job)
         try:
-            # It may have been stopped before it had its turn.
+            # It may have been stopped before its turn.
             outcome = (
                 await self._outcome(attempt)
                 if attempt.stop is None
                 else self._failed(attempt, None)
             )
         except BaseException as error:
-            # A handler may raise anything, SystemExit and CancelledError included; none of it is
-            # the worker's.
+            # A handler may raise anything, SystemExit and CancelledError included; none of it may
+            # end the worker.
             try:
                 outcome = self._failed(attempt, error)
-            except Exception as fault:  # of the error itself, a Snooze that knows no delay for one
+            except Exception as fault:  # the error itself is broken, such as a Snooze without delay
                 outcome = Raised(self._app.classifier.failure(fault))
         leave_if_copied()
         CURRENT_JOB.reset(marked)
         close_stale_connections_of_async_code()
         if isinstance(outcome, Raised) and outcome.failure.is_loss_if_read_only:
             outcome = await self._blamed(outcome.failure)
-        # One that was released must not wait for the database: the worker is about to end.
+        # A released attempt must not wait for the database: the worker is about to end.
         if attempt.context.completed and attempt.stop in (None, Stop.TIMEOUT):
             assert isinstance(outcome, Settled)
-            await self._add_output(attempt.job, outcome.output)
+            await self._add_output(attempt, outcome.output)
         self._end(attempt, outcome)
 
     async def _blamed(self, failure: Failure) -> Raised:
         """Decide whether a refused write is due to a read-only server or to the handler."""
         try:
-            is_loss = await self._around.is_read_only()
+            is_loss = await self._runtime.is_read_only()
         except BaseException:  # asked to stop meanwhile
             is_loss = True
         return Raised(failure._replace(is_loss=is_loss))
@@ -214,19 +180,19 @@ class Runner:
         job, definition, context = attempt.job, attempt.definition, attempt.context
         if job.expired:
             return Expired()
-        if definition.kind == "process" or job.is_suspect:
+        if definition.handler_kind == "process" or job.is_suspect:
             return await self._in_child(attempt)
-        if definition.kind == "async" and not self._middlewares:
+        if definition.handler_kind == "async" and not self._middlewares:
             output = await definition.handler(*self._args(attempt))
         else:
             output = await self._call(attempt)
         if attempt.stop is not None:
             return self._failed(attempt, None)
         if context.completed:
-            return Settled(definition.write_output(output, limit=self._around.output_limit))
+            return Settled(definition.encode_output(output, limit=self._runtime.output_limit))
         if output is None:
             return Returned(None)
-        return Returned(definition.write_output(output, limit=self._around.output_limit))
+        return Returned(definition.encode_output(output, limit=self._runtime.output_limit))
 
     async def _in_child(self, attempt: Attempt) -> Outcome | Settled:
         outcome = await self._children.run(attempt)
@@ -236,7 +202,7 @@ class Runner:
 
     async def _call(self, attempt: Attempt) -> Any:
         invoke = partial(attempt.definition.handler, *self._args(attempt))
-        if attempt.definition.kind == "thread":
+        if attempt.definition.handler_kind == "thread":
             invoke = partial(run_in_thread, self._threads, attempt, invoke)
         for wrap in self._middlewares:
             invoke = partial(wrap, attempt.context, invoke)
@@ -244,18 +210,16 @@ class Runner:
 
     def _args(self, attempt: Attempt) -> tuple[Any, ...]:
         if attempt.definition.takes_input:
-            return attempt.context, attempt.definition.decode(attempt.job.input)
+            return attempt.context, attempt.definition.decode_input(attempt.job.input)
         return (attempt.context,)
 
-    async def _add_output(self, job: Job, output: str | None) -> None:
+    async def _add_output(self, attempt: Attempt, output: str | None) -> None:
         """Write what the handler returned after it had committed the completion itself.
 
-        A handler that failed after that returned nothing: followers do not wait for its output.
+        A handler that failed after that returned nothing: watchers do not wait for its output.
         """
-        if isinstance(job, Run):
-            return
         try:
-            await insist(self._around, self._events, lambda: add_output(job.id, job.lease, output))
+            await attempt.source.add_output(attempt.job, output)
         except BaseException:  # asked to stop meanwhile, or the output cannot be stored
             return
 
@@ -275,44 +239,32 @@ class Runner:
         return Raised(self._app.classifier.failure(error))
 
     def _timeout(self, attempt: Attempt) -> Any:
-        return attempt.job.timeout or attempt.definition.timeout
+        return attempt.job.timeout or attempt.definition.job_type.timeout
 
     def _end(self, attempt: Attempt, outcome: Outcome | Settled) -> None:
-        job = attempt.job
-        note = self._notes.take(attempt.context) if attempt.context.has_noted else None
+        job, source = attempt.job, attempt.source
+        update = self._progress.take(attempt.context) if attempt.context.has_noted else None
         seconds = self._loop.time() - attempt.began
-        self.mean_seconds += (seconds - self.mean_seconds) * 0.05
+        held = self.held
+        held.mean_seconds += (seconds - held.mean_seconds) * 0.05
         if not isinstance(outcome, Settled):
-            ack = self._settle(job, outcome, note, seconds)
+            ack = source.settle(job, outcome, update, seconds)
             if isinstance(outcome, Returned) and isinstance(ack, Completion):
-                self._tell_completion(attempt, outcome, ack, seconds)
+                self._report_completion(attempt, outcome, ack, seconds)
             else:
-                self._tell_beginning(attempt)
-                self._tell_end(AttemptEnded(job, outcome, ack, seconds))
+                self._report_start(attempt)
+                source.report_end(AttemptEnded(job, outcome, ack, seconds))
         elif attempt.stop is Stop.CANCELLED and not attempt.context.completed:
-            self._tell_beginning(attempt)
-            self._stopped.add(job, seconds)
+            self._report_start(attempt)
+            source.report_stopped(job, seconds)
         else:
-            self._acker.written_elsewhere(job)
+            source.report_completed(job)
             done = Completion(job.id, job.lease, None)
-            self._tell_completion(attempt, Returned(None), done, seconds)
-        self.running.remove(attempt)
+            self._report_completion(attempt, Returned(None), done, seconds)
+        self.running.remove(attempt, self._run)
         if not attempt.takes_slot:
-            self.requests_running -= 1
-            self.request_ended()
-        self.slot_freed()
-
-    def _tell_end(self, ended: AttemptEnded) -> None:
-        if isinstance(ended.ack, Settlement) and ended.ack.status.is_final:
-            # Nothing is reported as dead-lettered before it is.
-            self._acker.tell_when_written(ended)
-        else:
-            self._events.emit(ended)
-
-    def _settle(self, job: Job, outcome: Outcome, note: Note | None, seconds: float) -> Ack:
-        if isinstance(job, Run):
-            assert self._recurrence is not None
-            return self._recurrence.settle(job, outcome, note, seconds)
-        ack = settle(job, outcome, self._policies[job.type], random.random())
-        self._acker.ack(ack, note)
-        return ack
+            held.beside_slots -= 1
+            self._signals.builtin_jobs.set()
+        if held.ahead:
+            self._fill()
+        self._room_changed()

@@ -1,54 +1,51 @@
 """A worker: its parts, started together and ended in order."""
 
 import asyncio
-from collections.abc import Sequence
-from concurrent.futures import Future
 from contextlib import closing, suppress
 from typing import Any
-from uuid import UUID
 
 from forge.app import Forge
-from forge.core.claims import Claims
+from forge.builtin_jobs.definitions import CANARY, REQUESTS, canary_of
 from forge.core.errors import ForgeError
-from forge.core.job import Job
-from forge.core.outcome import Policy, released
-from forge.core.run import Run
-from forge.requests import CANARY, REQUESTS, canary_of
+from forge.core.outcome import Policy
+from forge.core.workers.lanes import Claims
 from forge.store import workers
-from forge.store.database import Database, Pool
-from forge.store.link import Link
-from forge.store.statement import Statement
-from forge.store.workers import Beat
-from forge.telemetry.attempt_records import mark_records
-from forge.telemetry.call_meter import CallMeter
-from forge.worker.acker import Acker
-from forge.worker.arrival import arrive, when_it_answers
-from forge.worker.attempt import Attempt, Stop
-from forge.worker.carrier import run_on_any
-from forge.worker.children import Children
-from forge.worker.claimer import Claimer
-from forge.worker.concluder import Concluder
-from forge.worker.ears import Ears
-from forge.worker.ending import wind_down
-from forge.worker.every import every
-from forge.worker.forks import ForkWatch
-from forge.worker.heart import Heart, Pace
-from forge.worker.messages import Messages
-from forge.worker.notes import INTERVAL as NOTES_INTERVAL
-from forge.worker.notes import Notes
+from forge.store.connection.database import Database, Pool
+from forge.store.connection.waiting import within
+from forge.telemetry.logs.attempt_records import mark_records
+from forge.telemetry.metrics.external_calls import CallMeter
+from forge.transports.factory import make_transport
+from forge.transports.transport import Round
+from forge.worker.builtin_claimer import BuiltinClaimer
+from forge.worker.claimer import Claimer, ClaimLimits, PollInterval
+from forge.worker.handlers.children import Children
+from forge.worker.handlers.forks import ForkWatch
+from forge.worker.handlers.runtime import LoopRuntime
+from forge.worker.heartbeat import Heartbeat, HeartbeatReactions
+from forge.worker.heartbeat_carrier import WorkerLinks
+from forge.worker.held_work import HeldWork
+from forge.worker.job_reports import INTERVAL as REPORT_INTERVAL
+from forge.worker.job_reports import JobReports
+from forge.worker.job_source import JobAcker, JobSource
+from forge.worker.liveness import HeartbeatTiming, Liveness
+from forge.worker.loop_lag import INTERVAL as LAG_INTERVAL
+from forge.worker.loop_lag import LoopLagMonitor
+from forge.worker.loops import StopSignals, WorkSignals, every
+from forge.worker.progress import INTERVAL as PROGRESS_INTERVAL
+from forge.worker.progress import ProgressWriter
 from forge.worker.prune import Pruner
-from forge.worker.recheck import Recheck
-from forge.worker.reconcile import Reconciler
-from forge.worker.recurrence import Recurrence
-from forge.worker.registered import registration_of
-from forge.worker.request_claimer import RequestClaimer
+from forge.worker.reconcile import Recheck, Reconciler
 from forge.worker.runner import Runner
-from forge.worker.standstill import INTERVAL as STANDSTILL_INTERVAL
-from forge.worker.standstill import Standstill
-from forge.worker.stopped import StoppedAttempts
-from forge.worker.surroundings import InLoop
-from forge.worker.tell import INTERVAL as TELL_INTERVAL
-from forge.worker.tell import Teller
+from forge.worker.schedule_source import ScheduleAcker, ScheduleSource
+from forge.worker.startup import register, registration_of, when_it_answers
+from forge.worker.transport_port import TransportPort
+from forge.worker.work_finder import WorkFinder
+from forge.worker.work_source import WorkSource
+
+# How often jobs that wait too long for a slot are released, in seconds.
+OVERDUE_INTERVAL = 0.25
+# How many seconds a handler that was asked to stop at the end of its worker may take.
+RELEASE_TIMEOUT = 2.0
 
 
 class Worker:
@@ -58,19 +55,9 @@ class Worker:
         self.app = app
         self.settings = app.config.worker
         self.events = app.events
-        self.definitions = app.definitions | REQUESTS | {CANARY: canary_of(self._hears)}
-        self.policies = {
-            name: Policy(definition.retry, definition.dead_letter, self.settings.crash_limit)
-            for name, definition in self.definitions.items()
-        }
         self.registration = registration_of(app)
-        self.recurrence: Recurrence | None = None
-        self.messages: Messages | None = None
         self.started = asyncio.Event()
-        self._draining = asyncio.Event()
-        self.releasing = asyncio.Event()
-        self.stopping = asyncio.Event()
-        self._is_cut_off = False
+        self._stop = StopSignals()
 
     async def run(self) -> None:
         """Work until `drain` or `release` is called and all that was begun is settled."""
@@ -78,312 +65,225 @@ class Worker:
         database = await (await self.app.session()).database()
         self._open(database, await database.users())
         try:
-            if await when_it_answers(self._arrive, self._draining, self.events):
+            if await when_it_answers(self._register, self._stop.draining, self.events):
                 watch = closing(ForkWatch(self._forked))
-                still = closing(Standstill(self.events, self._running))
-                with watch, still as self.standstill:
-                    await self._work(listens=not database.pooler)
+                lag = closing(LoopLagMonitor(self.events, self.held))
+                with watch, lag as self._loop_lag:
+                    await self._work()
         finally:
             await self._close()
 
     def drain(self) -> None:
         """Claim nothing more and end when what runs is done, or the grace is over."""
-        self._draining.set()
+        self._stop.drain()
 
     def release(self) -> None:
-        """End now: give back whatever is not done."""
-        self._draining.set()
-        self.releasing.set()
+        """End now: release everything that is not done."""
+        self._stop.release()
 
-    async def _arrive(self) -> None:
-        await arrive(self.app, self.registration, self._side)
-        if self.messages is not None:
-            await self.messages.open()
-
-    async def _work(self, *, listens: bool) -> None:
-        self.heart.start()
-        async with asyncio.TaskGroup() as chores:
-            for seconds, act in self._rounds():
-                chores.create_task(every(seconds, act, self.stopping, self.events))
-            if listens:
-                chores.create_task(self.ears.listener.run(self.stopping))
-            acking = [chores.create_task(self.acker.run(self.stopping))]
-            if self.recurrence is not None:
-                acking.append(chores.create_task(self.recurrence.concluder.run(self.stopping)))
-            claiming = chores.create_task(self.claimer.run())
-            requests = chores.create_task(self.request_claimer.run())
-            if self.messages is not None:
-                self.messages.start(chores, self.stopping)
-            self.started.set()
-            await self._draining.wait()
-            await wind_down(self, claiming, requests, acking)
-        await self._leave()
+    @property
+    def is_first(self) -> bool:
+        """Whether this worker does what only one of all workers has to do."""
+        return self.transport.is_first
 
     def _open(self, database: Database, pool: "Pool[Any]") -> None:
-        """Make the parts; none of them says a word before the worker has arrived."""
+        """Make the parts; none of them sends a statement before the worker is registered."""
         self._loop = asyncio.get_running_loop()
-        self._side = database.link()
-        self._links = [self._side]
-        self._open_writing(database)
-        self._open_running(database, pool)
-        self._open_claiming(database)
-        self._open_watching(database)
-
-    def _link(self, database: Database) -> Link:
-        self._links.append(link := database.link())
-        return link
-
-    def _open_writing(self, database: Database) -> None:
-        self.teller = Teller(self._side)
-        is_plain = self.app.config.transport.queues is None
-        changed = self.teller.changed if is_plain else self._written
-        acks = self._link(database), self._link(database)
-        self.stopped_attempts = StoppedAttempts(self._side, self.events)
-        self.acker = Acker(acks, self.events, changed, self.policies, self.stopped_attempts)
-        self.acker.refused = self._let_go
-        self.notes = Notes(self._side, self.teller.changed, self._let_go)
-        if definitions := self.app.schedule_definitions:
-            concluder = Concluder(self._link(database), self.events)
-            self.recurrence = Recurrence(definitions, concluder)
-
-    def _open_running(self, database: Database, pool: "Pool[Any]") -> None:
-        meter = CallMeter(self.app.metrics.worker)
-        limit = self.app.config.payload.max_output
-        self.around = InLoop(self._side, self.notes, pool, meter, limit)
-        self.runner = Runner(
-            self.app,
-            self.definitions,
-            self.acker,
-            self.policies,
-            self.notes,
-            self.around,
-            Children(self.app, database.url),
-            self.stopped_attempts,
-            self.recurrence,
-        )
-
-    def _open_claiming(self, database: Database) -> None:
-        settings, sqs = self.settings, self.app.config.transport.queues
-        self.claims = Claims(settings.dead_after.total_seconds())
-        self.claimer = Claimer(
-            (self._link(database), self._link(database)),
-            self.registration,
-            self.runner,
-            self.acker,
-            self.events,
-            batch_size=settings.batch_size,
-            poll=self._poll,
-            told=self.teller.changed,
-            is_heard=lambda: self.heart.is_heard(),
-            claims=self.claims,
-            release=self.release_jobs,
-            recurrence=self.recurrence,
-        )
-        self.request_claimer = RequestClaimer(
-            self._link(database),
-            self.registration,
-            self.runner,
-            self.claims,
-            is_needed=self._needs_request_room,
-            release=self.release_jobs,
-        )
-        self.runner.request_ended = self.request_claimer.hint
-        if sqs is not None:
-            self.messages = Messages(self, database, sqs)
-            self.claimer.is_carried = self.messages.carries
-        self.acker.written = self.claimer.look_again
-        if self.recurrence is not None:
-            self.recurrence.concluder.written = self.claimer.look_again
-        self.runner.slot_freed = self.claimer.slot_freed if sqs is None else self._slot_freed
-
-    def _open_watching(self, database: Database) -> None:
-        settings = self.settings
-        self.recheck = Recheck(self._side, self._holds, self._let_go)
-        self.ears = Ears(
+        self._links = WorkerLinks(database)
+        self._side = self._links.open()
+        self.held = HeldWork(self.settings.max_concurrent)
+        self.liveness = Liveness(HeartbeatTiming.of(self.app.config))
+        self.claims = Claims(self.settings.dead_after.total_seconds())
+        self._signals = WorkSignals()
+        self.transport = make_transport(
+            self.app.config,
             database,
-            self.registration.id,
-            self.events,
-            knocks_every=settings.heartbeat_interval.total_seconds(),
-            look=self._hint,
-            is_full=lambda: self.runner.slots_taken >= settings.max_concurrent,
-            call_everyone=self.teller.call_everyone,
-            doubt=self.recheck.hint,
-        )
-        self.pruner = Pruner(self._link(database), self.app.config.retention)
-        self.reconciler = Reconciler(
             self._side,
             self.registration,
+            self.held.running.has_job,
+            self.events,
+        )
+        self._open_sources(pool)
+        self._open_running(database)
+        self._open_claiming()
+        self._open_watching(database)
+
+    def _open_sources(self, pool: "Pool[Any]") -> None:
+        events, held, signals = self.events, self.held, self._signals
+        canary = canary_of(self.transport.is_reachable)
+        definitions = self.app.definitions | REQUESTS | {CANARY: canary}
+        policies = {
+            name: Policy(
+                definition.job_type.retry,
+                definition.job_type.dead_letter,
+                self.settings.crash_limit,
+            )
+            for name, definition in definitions.items()
+        }
+        self.reports = JobReports(self._side, self.transport, events)
+        self.progress = ProgressWriter(self._side, self.reports, held)
+        meter, limit = CallMeter(self.app.metrics.worker), self.app.config.payload.max_output
+        self.runtime = LoopRuntime(self._side, self.progress, pool, meter, limit)
+        # Two links, so that the next completions need not wait until the disk has these.
+        links = self._links.open(), self._links.open()
+        acker = JobAcker(links, held, signals, policies, self.reports)
+        self.jobs = JobSource(
+            self.registration, definitions, policies, acker, self.runtime, self.reports
+        )
+        self.sources: list[WorkSource[Any]] = [self.jobs]
+        # An app without schedules sends no statement about them.
+        if schedules := self.app.schedule_definitions:
+            runs = ScheduleAcker(self._links.open(), held, signals, events)
+            self.sources.append(
+                ScheduleSource(self.registration, schedules, runs, self.runtime, events)
+            )
+
+    def _open_running(self, database: Database) -> None:
+        children = Children(self.app, database.url)
+        self.runner = Runner(
+            self.app, self.held, self.progress, self.runtime, children, self._signals
+        )
+        self.recheck = Recheck(self._side, self.held, self.jobs)
+        self.reconciler = Reconciler(self._side, self.held, self.sources, self.claims)
+
+    def _open_claiming(self) -> None:
+        links = self._links.open(), self._links.open()
+        self.finder = WorkFinder(links, self.registration, self.sources, self.transport)
+        limits = ClaimLimits(
+            self.held, self.liveness, self.claims, self.sources, self.settings.batch_size
+        )
+        poll = PollInterval(self.settings, self.transport, self.liveness)
+        self.claimer = Claimer(self.finder, self.runner, limits, poll, self._signals, self.events)
+        self.builtin_claimer = BuiltinClaimer(
+            self._links.open(),
+            self.jobs,
             self.runner,
             self.claimer,
-            self.claims,
-            self._let_go,
-            self._is_unwritten,
-        )
-        self.heart = Heart(
-            database,
-            self.registration,
-            Pace.of(self.app.config),
-            self.events,
-            self._beat_from_thread,
-            self._silence_from_thread,
-            self._carry_beat,
+            self._signals,
+            self._stop.draining,
         )
 
-    def release_jobs(self, held: Sequence[Job], *, have_begun: bool = False) -> None:
-        """Give jobs back, their attempts with them."""
-        for job in held:
-            if not isinstance(job, Run):
-                self.acker.ack(released(job.id, job.lease, has_begun=have_begun), None)
-        if self.recurrence is not None:
-            self.recurrence.release(held, have_begun=have_begun)
+    def _open_watching(self, database: Database) -> None:
+        self.pruner = Pruner(self._links.open(), self.app.config.retention)
+        reactions = HeartbeatReactions(
+            self.runner, self.recheck, self.transport, self.liveness, self._stop, self.events
+        )
+        self.heartbeat = Heartbeat(
+            database, self.registration, self.liveness, reactions, self._links, self.events
+        )
 
-    async def _leave(self) -> None:
-        await asyncio.to_thread(self.heart.stop)
-        with suppress(ForgeError):  # who cannot say goodbye is found dead instead
-            await self.reconciler.give_back_all()
-            await self.teller.tell()
-            await self._side.run(workers.leave(self.registration))
+    async def _register(self) -> None:
+        await register(self.app, self.registration, self._side)
+        await self.transport.open()
 
-    async def _close(self) -> None:
-        # A worker may have been cut short: then it must not look alive, nor run on what it began.
-        await asyncio.to_thread(self.heart.stop)
-        await self.recheck.close()
-        if self.messages is not None:
-            await self.messages.close()
-        await self.runner.close()
-        await self.stopped_attempts.close()
-        await self.around.close()
-        for link in self._links:
-            await link.close()
+    async def _work(self) -> None:
+        self.heartbeat.start()
+        stopping = self._stop.stopping
+        async with asyncio.TaskGroup() as tasks:
+            for seconds, act in self._rounds():
+                tasks.create_task(every(seconds, act, stopping, self.events))
+            port = TransportPort(self.jobs, self.runner, self.claimer, self.recheck, self._signals)
+            self.transport.start(port, tasks, stopping)
+            acking = [tasks.create_task(source.acker.run(stopping)) for source in self.sources]
+            claiming = tasks.create_task(self.claimer.run())
+            builtin = tasks.create_task(self.builtin_claimer.run())
+            self.started.set()
+            await self._stop.draining.wait()
+            await self._wind_down(claiming, builtin, acking)
+        await self._leave()
 
-    def _rounds(self) -> list[tuple[float, Any]]:
-        rounds = [] if self.messages is None else self.messages.rounds()
+    def _rounds(self) -> list[Round]:
         return [
-            *rounds,
-            (NOTES_INTERVAL, self.notes.flush),
-            (TELL_INTERVAL, self.teller.tell),
-            (STANDSTILL_INTERVAL, self._watch_deadlines),
-            (0.25, self._release_overdue),
+            *self.transport.rounds(),
+            (PROGRESS_INTERVAL, self.progress.flush),
+            (REPORT_INTERVAL, self._notify),
+            (LAG_INTERVAL, self._watch_deadlines),
+            (OVERDUE_INTERVAL, self._release_overdue),
             (self.reconciler.interval, self.reconciler.reconcile),
             (self.pruner.interval, self._prune),
         ]
 
-    async def _prune(self) -> None:
-        # One worker's worth of pruning is enough.
-        await self.pruner.catch_up(lambda: self.is_first, self.stopping)
-
-    @property
-    def is_first(self) -> bool:
-        """Whether this worker does what one alone of its kind has to do."""
-        return self.ears.is_first
-
-    def _written(self, job_ids: Sequence[UUID]) -> None:
-        self.teller.changed(job_ids)
-        if self.messages is not None:
-            self.messages.written(job_ids)
-
-    def _slot_freed(self) -> None:
-        self.claimer.slot_freed()
-        if self.messages is not None:
-            self.messages.look_again()
+    async def _notify(self) -> None:
+        await self.transport.flush()
+        await self.reports.flush()
 
     async def _watch_deadlines(self) -> None:
-        self.heart.running = self.runner.slots_taken
-        self.standstill.look()
+        self._loop_lag.look()
         self.runner.stop_overdue()
-        self.runner.tell_beginnings()
+        self.runner.report_starts()
+
+    async def _release_overdue(self) -> None:
+        if self.held.release_overdue(self._loop.time()):
+            self.transport.wake_everyone()
+
+    async def _prune(self) -> None:
+        # One worker's pruning is enough.
+        await self.pruner.catch_up(lambda: self.is_first, self._stop.stopping)
 
     def _forked(self) -> None:
         self.events.notice(
             "warning",
             "a handler forked the worker's process on its event loop; the copy ends where it comes "
             'back to the loop. Use isolation="process", or multiprocessing in a plain function',
-            running=sorted(set(self._running_types())),
+            running=sorted(set(self.held.running_types())),
         )
 
-    def _running(self) -> list[Attempt]:
-        # A copy: other threads take one, too.
-        return list(self.runner.running.values())
+    async def _wind_down(
+        self,
+        claiming: "asyncio.Task[None]",
+        builtin: "asyncio.Task[None]",
+        acking: "list[asyncio.Task[None]]",
+    ) -> None:
+        """Return when everything that was begun is over and written, or released."""
+        self.claimer.stop()
+        await self.transport.stop_receiving()
+        await claiming
+        self.held.release_ahead()
+        await self._finish_running(builtin)
+        self._stop.stopping.set()
+        for source in self.sources:
+            source.acker.wake()
+        await asyncio.wait(acking, timeout=self.settings.shutdown_grace.total_seconds())
+        if not all(task.done() for task in acking):
+            self.events.notice("error", "the database is away: what is not written will run again")
+            for task in acking:
+                task.cancel()
 
-    def _running_types(self) -> list[str]:
-        return [attempt.job.type for attempt in self._running()]
+    async def _finish_running(self, builtin: "asyncio.Task[None]") -> None:
+        end = self._loop.time() + self.settings.shutdown_grace.total_seconds()
+        while self.held.running and self._loop.time() < end:
+            if not self.held.slots_taken:
+                self.builtin_claimer.stop()  # a stream of built-in jobs must not keep the worker
+            if await within(self._stop.releasing, 0.05):
+                break
+        self.builtin_claimer.stop()
+        await builtin
+        if self.held.running:
+            await self._release_running()
 
-    async def _release_overdue(self) -> None:
-        if overdue := self.claimer.ahead.take_overdue(self._loop.time()):
-            self.runner.expect_slow()
-            self.release_jobs(overdue)
-            self.teller.call_everyone()
+    async def _release_running(self) -> None:
+        """Ask what still runs to stop; release also what does not."""
+        tasks = [attempt.task for attempt in self.held.attempts() if attempt.task]
+        self.transport.return_unfinished()
+        self.runner.release_all()
+        if tasks:
+            await asyncio.wait(tasks, timeout=RELEASE_TIMEOUT)
+        for attempt in self.held.attempts():
+            attempt.source.release(attempt.job, has_begun=True)
 
-    def _poll(self) -> float:
-        """Poll seldom only while the listener is known to hear, and the worker may claim."""
-        settings = self.settings
-        is_calm = self.ears.hears and self.heart.is_heard()
-        pause = settings.idle_poll_interval if is_calm else settings.poll_interval
-        return pause.total_seconds()
+    async def _leave(self) -> None:
+        await asyncio.to_thread(self.heartbeat.stop)
+        with suppress(ForgeError):  # a worker that cannot sign off is found dead instead
+            await self.reconciler.give_back_all()
+            await self._notify()
+            await self._side.run(workers.leave(self.registration))
 
-    def _is_unwritten(self) -> bool:
-        runs = 0 if self.recurrence is None else self.recurrence.concluder.unwritten
-        return self.acker.unwritten + runs > 0
-
-    def _needs_request_room(self) -> bool:
-        # A claimer that has stopped for another reason is a fault, which canaries have to show.
-        return self.heart.is_heard() and (self._draining.is_set() or self.claimer.is_full())
-
-    def _hears(self) -> bool:
-        return self.messages is None or self.messages.receiver.hears()
-
-    def _hint(self, is_request: bool) -> None:
-        self.claimer.hint()
-        if is_request:
-            self.request_claimer.hint()
-        if self.messages is not None:
-            self.messages.sender.hint()
-
-    def _holds(self, job_id: UUID, lease: int) -> bool:
-        """Whether an attempt at a job is in this worker's hands; runs of schedules do not count."""
-        attempt = self.runner.running.get((job_id, lease))
-        if attempt is not None:
-            return not isinstance(attempt.job, Run)
-        return (job_id, lease) in [(job.id, job.lease) for job in self.claimer.ahead.jobs]
-
-    def _let_go(self, job_id: UUID, lease: int) -> None:
-        self.runner.let_go(job_id, lease)
-        self.claimer.ahead.forget(job_id, lease)
-
-    def _carry_beat(self, statement: Statement[Any]) -> "Future[Any]":
-        """Send a heartbeat, from its thread, by any connection that this loop has open."""
-        return asyncio.run_coroutine_threadsafe(run_on_any(self._links, statement), self._loop)
-
-    def _silence_from_thread(self) -> list[str]:
-        """Ask every handler to stop, and return the types of those that still run."""
-        self.runner.interrupt_all(Stop.CUT_OFF)
-        self._loop.call_soon_threadsafe(self._cut_off)
-        return sorted(self._running_types())
-
-    def _cut_off(self) -> None:
-        if not self.heart.is_cut_off():
-            return  # heard again, while the loop was blocked: the reconciler finds what was taken
-        if self.runner.running and not self._is_cut_off:
-            self.events.notice(
-                "warning",
-                "the database is silent; handlers are asked to stop before another worker takes "
-                "their jobs",
-                running=sorted(self._running_types()),
-            )
-        self._is_cut_off = True
-        self.runner.release_all(Stop.CUT_OFF)
-        self.release_jobs(self.claimer.ahead.take_all())
-
-    def _beat_from_thread(self, beat: Beat, is_back: bool) -> None:
-        self._loop.call_soon_threadsafe(self._on_beat, beat, is_back)
-
-    def _on_beat(self, beat: Beat, is_back: bool) -> None:
-        self._is_cut_off = False
-        if is_back:
-            # It was not heard for long, stopped by a signal for example: what it ran may be taken.
-            for job in self.reconciler.held():
-                self.recheck.hint(job.id, job.lease)
-        if not beat.is_current:
-            self.events.notice("error", "another worker has taken this one's id; it stops")
-            self.release()
-        self.ears.knocked(beat.peers)
+    async def _close(self) -> None:
+        # A worker that was cut short must not look alive, nor go on with what it began.
+        await asyncio.to_thread(self.heartbeat.stop)
+        await self.recheck.close()
+        await self.transport.close()
+        await self.runner.close()
+        await self.reports.close()
+        await self.runtime.close()
+        await self._links.close()

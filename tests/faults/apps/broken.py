@@ -1,4 +1,4 @@
-"""Engines that are broken on purpose, in this process only: the bench has to notice each."""
+"""Engines that are broken on purpose, in this process only: the tests must catch each."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Callable
 from typing import Any
 
 from forge.store import jobs, messages, workers
-from forge.worker.ears import Ears
-from forge.worker.heart import Heart
-from forge.worker.worker import Worker
+from forge.transports.postgres import WakeListener
+from forge.worker.claimer import PollInterval
+from forge.worker.heartbeat import Heartbeat
 
 
 def no_fence() -> None:
-    """Whoever finishes last has finished the job, whoever owns it by now."""
+    """Any attempt can complete the job, also one that no longer owns it."""
     _edit(jobs, "jobs/complete", r" and job\.lease = ack\.lease", "")
 
 
 def rescue_by_id() -> None:
-    """Everybody else's jobs are up for rescue, whether their worker lives or not."""
+    """Rescue the jobs of all other workers, whether they are alive or dead."""
     _edit(
         jobs,
         "jobs/rescue",
@@ -35,7 +35,7 @@ def rescue_by_id() -> None:
 
 
 def claim_on_hearsay() -> None:
-    """A message is believed: its job is claimed, whoever runs it already."""
+    """Claim the job that a message names, even when another worker is running it."""
     _edit(
         messages,
         "messages/claim",
@@ -45,22 +45,22 @@ def claim_on_hearsay() -> None:
 
 
 def heartbeat_on_the_loop() -> None:
-    """A handler that holds up the loop holds up the heartbeats, too."""
+    """Send heartbeats from the event loop, so that a blocking handler delays them."""
 
-    def start(heart: Any) -> None:
-        heart.beating = asyncio.get_running_loop().create_task(heart._beat_on())
+    def start(heartbeat: Any) -> None:
+        heartbeat.beating = asyncio.get_running_loop().create_task(heartbeat._beat_on())
 
-    def stop(heart: Any) -> None:
-        heart._loop.call_soon_threadsafe(heart._stop.set)
+    def stop(heartbeat: Any) -> None:
+        heartbeat._loop.call_soon_threadsafe(heartbeat._stop.set)
 
-    Heart.start = start  # type: ignore[method-assign]
-    Heart.stop = stop  # type: ignore[method-assign]
+    Heartbeat.start = start  # type: ignore[method-assign]
+    Heartbeat.stop = stop  # type: ignore[method-assign]
 
 
 def listener_without_poll() -> None:
-    """Trust in notifications is boundless."""
-    Worker._poll = lambda worker: 3600.0  # type: ignore[method-assign]
-    Ears._check = lambda ears: None  # type: ignore[method-assign]
+    """Rely on notifications alone: no polling, and no check of the listener."""
+    PollInterval.seconds = lambda poll: 3600.0  # type: ignore[method-assign]
+    WakeListener._check = lambda wake_listener: None  # type: ignore[method-assign]
 
 
 BROKEN: dict[str, Callable[[], None]] = {
@@ -77,4 +77,4 @@ def _edit(module: Any, name: str, pattern: str, replacement: str) -> None:
     edited, count = re.subn(pattern, replacement, load(name), flags=re.DOTALL)
     if count != 1:
         raise AssertionError(f"{name}.sql has changed: {pattern!r} is not in it once")
-    module.load = lambda wanted: edited if wanted == name else load(wanted)
+    module.load = lambda requested: edited if requested == name else load(requested)

@@ -12,7 +12,7 @@ from forge import JobContext, ScheduleContext
 
 app = forge.Forge()
 
-# A process whose parent has ended: from now on it is a child of PID 1.
+# The parent of this `sleep` has exited, so PID 1 adopts it.
 subprocess.run(["sh", "-c", "sleep 0.1 & echo orphan is $!"], check=True)
 
 
@@ -23,7 +23,7 @@ async def isolated(ctx: JobContext, input: dict[str, Any]) -> dict[str, int]:
 
 @app.job
 async def wait_at(ctx: JobContext, input: dict[str, Any]) -> int:
-    """Wait until a file exists, and return the process that ran it."""
+    """Wait until a file exists, and return the id of the process."""
     while not Path(input["gate"]).exists():  # noqa: ASYNC110, ASYNC240
         await asyncio.sleep(0.02)
     return os.getpid()

@@ -1,4 +1,4 @@
-"""Handlers that ask the database themselves, each by a driver that it imports itself."""
+"""Handlers that run their own statements, each with another database driver."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from forge import JobContext, job
-from tests.faults.apps.handlers import PATIENCE, open_for
-from tests.faults.apps.telling import told
+from tests.faults.apps.handlers import GATE_TIMEOUT, open_for
+from tests.faults.apps.reporting import recorded
 from tests.faults.kit.process import until, wait_until
 
 HANG = "select pg_sleep(600)"
@@ -15,19 +15,19 @@ HANG = "select pg_sleep(600)"
 
 @job(max_attempts=1)
 async def by_pool(ctx: JobContext, input: dict[str, Any]) -> int:
-    with told(ctx):
-        await until(open_for(ctx, input), PATIENCE, "the gate opens")
+    with recorded(ctx):
+        await until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
         await ctx.db.execute(_sql(ctx, input))
     return os.getpid()
 
 
 @job(max_attempts=1)
 async def holding(ctx: JobContext, input: dict[str, Any]) -> int:
-    """Holds a connection while it waits at the gate."""
-    with told(ctx):
+    """Hold a connection while waiting at the gate."""
+    with recorded(ctx):
         async with ctx.db.acquire() as connection, connection.transaction():
             await connection.execute("select 1")
-            await until(open_for(ctx, input), PATIENCE, "the gate opens")
+            await until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
             await connection.execute(_sql(ctx, input))
     return os.getpid()
 
@@ -36,8 +36,8 @@ async def holding(ctx: JobContext, input: dict[str, Any]) -> int:
 async def by_asyncpg(ctx: JobContext, input: dict[str, Any]) -> int:
     import asyncpg
 
-    with told(ctx):
-        await until(open_for(ctx, input), PATIENCE, "the gate opens")
+    with recorded(ctx):
+        await until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
         connection = await asyncpg.connect(input["url"])
         await connection.execute(_sql(ctx, input))
         await connection.close()
@@ -48,8 +48,8 @@ async def by_asyncpg(ctx: JobContext, input: dict[str, Any]) -> int:
 async def by_async_psycopg(ctx: JobContext, input: dict[str, Any]) -> int:
     import psycopg
 
-    with told(ctx):
-        await until(open_for(ctx, input), PATIENCE, "the gate opens")
+    with recorded(ctx):
+        await until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
         async with await psycopg.AsyncConnection.connect(input["url"]) as connection:
             await connection.execute(_sql(ctx, input))
     return os.getpid()
@@ -57,16 +57,16 @@ async def by_async_psycopg(ctx: JobContext, input: dict[str, Any]) -> int:
 
 @job(max_attempts=1)
 def by_psycopg_in_thread(ctx: JobContext, input: dict[str, Any]) -> int:
-    with told(ctx):
-        wait_until(open_for(ctx, input), PATIENCE, "the gate opens")
+    with recorded(ctx):
+        wait_until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
         _by_psycopg(input["url"], _sql(ctx, input))
     return os.getpid()
 
 
 @job(max_attempts=1, isolation="process")
 def by_psycopg_in_process(ctx: JobContext, input: dict[str, Any]) -> int:
-    with told(ctx):
-        wait_until(open_for(ctx, input), PATIENCE, "the gate opens")
+    with recorded(ctx):
+        wait_until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
         _by_psycopg(input["url"], _sql(ctx, input))
     return os.getpid()
 
@@ -76,8 +76,8 @@ def by_sqlalchemy(ctx: JobContext, input: dict[str, Any]) -> int:
     import sqlalchemy
 
     url = input["url"].replace("postgresql://", "postgresql+psycopg://")
-    with told(ctx):
-        wait_until(open_for(ctx, input), PATIENCE, "the gate opens")
+    with recorded(ctx):
+        wait_until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
         with sqlalchemy.create_engine(url).begin() as connection:
             connection.execute(sqlalchemy.text(_sql(ctx, input)))
     return os.getpid()
@@ -85,9 +85,9 @@ def by_sqlalchemy(ctx: JobContext, input: dict[str, Any]) -> int:
 
 @job(max_attempts=1)
 async def in_its_transaction(ctx: JobContext, input: dict[str, Any]) -> int:
-    with told(ctx):
-        await until(open_for(ctx, input), PATIENCE, "the gate opens")
-        # Given here, and not returned: it is there as soon as the job is completed.
+    with recorded(ctx):
+        await until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
+        # Passed here instead of returned: it is stored by the transaction that completes the job.
         async with ctx.complete_in_transaction(os.getpid()) as connection:
             await connection.execute(_sql(ctx, input))
     return os.getpid()

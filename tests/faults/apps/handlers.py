@@ -13,148 +13,150 @@ from pathlib import Path
 from typing import Any
 
 from forge import JobContext, StaleAttempt, Transient, job
-from tests.faults.apps.telling import say, told
+from tests.faults.apps.reporting import recorded, report
 from tests.faults.kit.process import until, wait_until
 
-PATIENCE = 300
+GATE_TIMEOUT = 300
 
 
 def open_for(ctx: JobContext, input: dict[str, Any]) -> Callable[[], bool]:
-    """Whether the gate is open, for all or for this attempt."""
+    """Whether the gate is open for all attempts or for this one."""
     gates = (Path(input["gate"]), Path(f"{input['gate']}.{ctx.lease}"))
     return lambda: any(gate.exists() for gate in gates)
 
 
 @job
 async def quick(ctx: JobContext) -> str:
-    with told(ctx):
+    with recorded(ctx):
         return "done"
 
 
 @job(name="only_in_the_new_build")
 async def newer(ctx: JobContext) -> str:
-    with told(ctx):
+    with recorded(ctx):
         return "done"
 
 
 @job
 async def gated(ctx: JobContext, input: dict[str, Any]) -> int:
-    with told(ctx):
-        await until(open_for(ctx, input), PATIENCE, "the gate opens")
+    with recorded(ctx):
+        await until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
     return ctx.lease
 
 
 @job
 def gated_in_thread(ctx: JobContext, input: dict[str, Any]) -> int:
-    with told(ctx):
-        wait_until(open_for(ctx, input), PATIENCE, "the gate opens")
+    with recorded(ctx):
+        wait_until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
     return ctx.lease
 
 
 @job(isolation="process")
 async def gated_in_process(ctx: JobContext, input: dict[str, Any]) -> int:
-    with told(ctx):
-        await until(open_for(ctx, input), PATIENCE, "the gate opens")
+    with recorded(ctx):
+        await until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
     return ctx.lease
 
 
 @job
-async def deaf_to_cancel(ctx: JobContext, input: dict[str, Any]) -> int:
-    """Goes on until its gate opens, however often it is cancelled."""
+async def ignores_cancel(ctx: JobContext, input: dict[str, Any]) -> int:
+    """Continue until the gate opens, however often the handler is cancelled."""
     is_open = open_for(ctx, input)
-    with told(ctx):
+    with recorded(ctx):
         while not is_open():
             try:
-                await until(is_open, PATIENCE, "the gate opens")
+                await until(is_open, GATE_TIMEOUT, "the gate opens")
             except asyncio.CancelledError:
-                say("would not stop", lease=ctx.lease)
+                report("ignored cancel", lease=ctx.lease)
     return ctx.lease
 
 
 @job
 async def beating(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Says that it lives until it learns that it does not."""
+    """Send heartbeats until the attempt is stale."""
     is_open = open_for(ctx, input)
 
-    async def lives_on() -> bool:
+    async def beat() -> bool:
         await ctx.heartbeat()
         return is_open()
 
-    with told(ctx):
+    with recorded(ctx):
         try:
-            await until(lives_on, PATIENCE, "the gate opens")
-        # Its worker may learn it first, and stop it.
+            await until(beat, GATE_TIMEOUT, "the gate opens")
+        # The worker may notice first and cancel the handler.
         except (StaleAttempt, asyncio.CancelledError) as error:
-            say("stale", job=ctx.job_id, lease=ctx.lease, error=repr(error))
+            report("stale", job=ctx.job_id, lease=ctx.lease, error=repr(error))
             raise
 
 
 @job(isolation="process", max_attempts=1)
 async def beating_in_process(ctx: JobContext, input: dict[str, Any]) -> None:
-    with told(ctx):
+    with recorded(ctx):
         await ctx.heartbeat()
-        await until(open_for(ctx, input), PATIENCE, "the gate opens")
+        await until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
 
 
 @job
 async def blocking(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Holds up the loop of its worker, as code that forgot an `await` does."""
-    with told(ctx):
-        time.sleep(input["seconds"])  # noqa: ASYNC251 - blocking is what it is for
+    """Block the worker's event loop, as code without an `await` does."""
+    with recorded(ctx):
+        time.sleep(input["seconds"])  # noqa: ASYNC251 - blocking is its purpose
 
 
 @job(timeout="500ms", max_attempts=1)
 async def hanging(ctx: JobContext) -> None:
-    with told(ctx):
+    with recorded(ctx):
         await asyncio.Event().wait()
 
 
 @job(timeout="500ms", max_attempts=1)
 async def stubborn(ctx: JobContext) -> None:
-    """Does not listen the first time it is asked to stop."""
-    with told(ctx):
+    """Ignore the first cancellation."""
+    with recorded(ctx):
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            say("would not stop", lease=ctx.lease)
+            report("ignored cancel", lease=ctx.lease)
             await asyncio.Event().wait()
 
 
 @job(timeout="500ms", max_attempts=1)
 def hanging_in_thread(ctx: JobContext) -> None:
-    with told(ctx):
-        wait_until(lambda: False, PATIENCE, "it is stopped")
+    with recorded(ctx):
+        wait_until(lambda: False, GATE_TIMEOUT, "it is stopped")
 
 
 @job(timeout="500ms", max_attempts=1, isolation="process")
 def hanging_in_process(ctx: JobContext) -> None:
-    """Hangs in C, where nothing but a signal ends it."""
-    with told(ctx):
-        time.sleep(PATIENCE)
+    """Hang in C code, which only a signal ends."""
+    with recorded(ctx):
+        time.sleep(GATE_TIMEOUT)
 
 
 @job(isolation="process")
 def forking_in_process(ctx: JobContext) -> None:
-    """Waits for a process that it forked."""
-    with told(ctx):
-        forked = multiprocessing.get_context("fork").Process(target=time.sleep, args=(PATIENCE,))
+    """Fork a process and wait for it."""
+    with recorded(ctx):
+        forked = multiprocessing.get_context("fork").Process(
+            target=time.sleep, args=(GATE_TIMEOUT,)
+        )
         forked.start()
-        say("forked", pids=[os.getpid(), forked.pid])
+        report("forked", pids=[os.getpid(), forked.pid])
         forked.join()
 
 
 @job
 def stuck_in_thread(ctx: JobContext) -> None:
-    """A thread that no exception reaches, since it never comes back from C."""
-    with told(ctx):
-        time.sleep(PATIENCE)
+    """Hang in C code in a thread, where no exception can be raised."""
+    with recorded(ctx):
+        time.sleep(GATE_TIMEOUT)
 
 
 @job
 async def poison(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Kills the process it runs in, once its neighbours are there to be hit."""
-    with told(ctx):
-        await until(open_for(ctx, input), PATIENCE, "the gate opens")
+    """Kill its own process once other jobs are running in it."""
+    with recorded(ctx):
+        await until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
         match input["how"]:
             case "exit":
                 os._exit(7)
@@ -171,8 +173,8 @@ async def failing(ctx: JobContext) -> None:
 
 @job(timeout="1s", max_attempts=1)
 async def sleeping_in_transaction(ctx: JobContext) -> None:
-    """Is in the middle of a statement when its time is over."""
-    with told(ctx):
+    """Time out in the middle of a statement."""
+    with recorded(ctx):
         async with ctx.db.acquire() as connection, connection.transaction():
             await connection.execute("insert into effects values ('half done')")
             await connection.execute("select pg_sleep(600)")
@@ -180,8 +182,8 @@ async def sleeping_in_transaction(ctx: JobContext) -> None:
 
 @job(timeout="1s", max_attempts=1)
 async def hanging_in_transaction(ctx: JobContext) -> None:
-    """Is between two statements of the transaction that completes it when its time is over."""
-    with told(ctx):
+    """Time out between two statements of the transaction that completes the job."""
+    with recorded(ctx):
         async with ctx.complete_in_transaction() as connection:
             await connection.execute("insert into effects values ('half done')")
             await asyncio.Event().wait()
@@ -189,17 +191,17 @@ async def hanging_in_transaction(ctx: JobContext) -> None:
 
 @job
 async def once_in_transaction(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Writes its effect in the transaction that completes it, after the gate."""
-    with told(ctx):
+    """Write an effect in the transaction that completes the job, then wait at the gate."""
+    with recorded(ctx):
         async with ctx.complete_in_transaction() as connection:
             await connection.execute("insert into effects values ($1)", f"lease {ctx.lease}")
-            await until(open_for(ctx, input), PATIENCE, "the gate opens")
+            await until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
 
 
 @job(max_attempts=1)
 async def asking(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Is in the middle of a statement until the gate is open."""
-    with told(ctx):
+    """Run a statement that does not end, unless the gate is open."""
+    with recorded(ctx):
         if open_for(ctx, input)():
             return
         async with ctx.db.acquire() as connection:

@@ -1,4 +1,4 @@
-"""Jobs that return what cannot be stored and raise what cannot be described."""
+"""Jobs that return values that cannot be stored and raise errors that cannot be printed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class NoText(Exception):
         raise ValueError("no text")
 
     def __repr__(self) -> str:
-        raise ValueError("no representation either")
+        raise ValueError("no representation")
 
 
 class ExitingText(Exception):
@@ -31,7 +31,7 @@ class Base(BaseException):
     pass
 
 
-class UnspeakableName(Exception):
+class UnencodableName(Exception):
     __module__ = "no\0place\ud800"
 
 
@@ -83,7 +83,7 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
     "NUL and surrogates in the text": lambda: ValueError("a\0b\ud800c"),
     "10 MB of text": lambda: ValueError("x" * 10_000_000),
     "a circle of causes": circular,
-    "a name that is no text": lambda: UnspeakableName("what am I"),
+    "a module name that cannot be encoded": lambda: UnencodableName("odd module name"),
 }
 
 
@@ -118,7 +118,7 @@ def raising_in_process(ctx: JobContext, input: dict[str, Any]) -> None:
 
 
 @job(max_attempts=1)
-async def recursing_for_ever(ctx: JobContext) -> None:
+async def recursing_endlessly(ctx: JobContext) -> None:
     recursing()
 
 
@@ -129,5 +129,5 @@ async def echoing(ctx: JobContext, input: dict[str, Any]) -> Any:
 
 @job
 async def noting(ctx: JobContext, input: dict[str, Any]) -> None:
-    """Writes text into its progress that PostgreSQL does not take."""
+    """Report progress with text that PostgreSQL does not accept."""
     ctx.progress(50, "a\0b\ud800c")

@@ -1,4 +1,4 @@
-"""A job for workers that live in the test's own process."""
+"""A job for workers that run in the test's own process."""
 
 from forge import JobContext, job
 

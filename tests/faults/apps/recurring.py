@@ -1,4 +1,4 @@
-"""Schedules for the fault tests: each run is told in the name of the tick that it stands for."""
+"""Schedules for the fault tests: each run is recorded under the name of its tick."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from forge import ScheduleContext, schedule
-from tests.faults.apps.handlers import PATIENCE, open_for
-from tests.faults.apps.telling import WORKER_PID, history
+from tests.faults.apps.handlers import GATE_TIMEOUT, open_for
+from tests.faults.apps.reporting import WORKER_PID, history
 from tests.faults.kit.process import until
 
 NEVER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -18,16 +18,16 @@ NEVER = datetime(2100, 1, 1, tzinfo=UTC)
 
 @schedule("ticking")
 async def ticking(ctx: ScheduleContext, payload: dict[str, Any]) -> datetime | None:
-    """Run until the last tick is done."""
-    with _told(ctx):
+    """Run each tick up to the last one."""
+    with _recorded(ctx):
         return NEVER if _tick(ctx) >= datetime.fromisoformat(payload["last"]) else None
 
 
 @schedule("gated_run")
 async def gated_run(ctx: ScheduleContext, payload: dict[str, Any]) -> timedelta:
     """Run until a gate opens."""
-    with _told(ctx):
-        await until(open_for(ctx, payload), PATIENCE, "the gate opens")
+    with _recorded(ctx):
+        await until(open_for(ctx, payload), GATE_TIMEOUT, "the gate opens")
     return timedelta(days=1)
 
 
@@ -35,12 +35,12 @@ SCHEDULES = (ticking, gated_run)
 
 
 def tick_name(schedule: object, tick: datetime) -> str:
-    """What a run is called in the history."""
+    """The name of a run in the history."""
     return f"{schedule}@{tick.astimezone(UTC).isoformat()}"
 
 
 @contextmanager
-def _told(ctx: ScheduleContext) -> Iterator[None]:
+def _recorded(ctx: ScheduleContext) -> Iterator[None]:
     worker, name = os.environ[WORKER_PID], tick_name(ctx.job_id, _tick(ctx))
     history().started(name, ctx.lease, worker)
     try:

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urls
 
 @dataclass(frozen=True)
 class Address:
-    """A server's URL and what has to be dialled for it."""
+    """A server's URL and the socket or host and port to connect to."""
 
     url: str
     host: str
@@ -27,7 +27,7 @@ class Address:
     def moved_to(
         self, host: str, port: int, *, database: str | None = None, user: str | None = None
     ) -> str:
-        """The same login at another host, unencrypted so that the proxy can read along."""
+        """The same login at another host, without TLS so that the proxy can read it."""
         parts = urlsplit(self.url)
         options = dict(parse_qsl(parts.query))
         for key in ("host", "port"):

@@ -1,4 +1,4 @@
-"""Judges a history against the final rows, in the manner of Jepsen's total-queue."""
+"""Check a history against the final rows, in the manner of Jepsen's total-queue checker."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The jobs with which something happened; `faults` holds what is never allowed."""
+    """The findings, with the jobs concerned; `faults` holds those that are never allowed."""
 
-    # Acknowledged, and yet not final in the end, or completed without having run.
+    # Acknowledged, but not final at the end, or completed without having run.
     lost: tuple[str, ...]
-    # Ran, though nobody ever tried to dispatch it.
+    # Ran, although it was never dispatched.
     unexpected: tuple[str, ...]
     # Claimed, started or accepted again after a final outcome was accepted.
     revived: tuple[str, ...]
@@ -45,15 +45,15 @@ class Verdict:
     stale: tuple[str, ...]
     # The same attempt accepted twice, or two final outcomes for one job.
     accepted_twice: tuple[str, ...]
-    # The row does not say what was accepted last.
+    # The row differs from the last accepted outcome.
     contradicted: tuple[str, ...]
-    # Two attempts ran at the same moment, both in living processes.
+    # Two attempts ran at the same time, both in live processes.
     overlapping: tuple[str, ...]
-    # Started again although the attempt before was neither given back nor halted.
+    # Started again although the previous attempt was neither released nor halted.
     unexplained: tuple[str, ...]
-    # Started more than once, for good reasons or bad ones.
+    # Started more than once, whatever the reason.
     duplicated: tuple[str, ...]
-    # The dispatch was never acknowledged, and the job ran all the same.
+    # Ran although the dispatch was never acknowledged.
     recovered: tuple[str, ...]
 
     @property
@@ -72,11 +72,11 @@ class Verdict:
 
 
 def check(events: Iterable[Event], rows: Iterable[Row], halts: Sequence[Halt] = ()) -> Verdict:
-    """Count what was lost, run twice, revived or accepted from a dead attempt."""
+    """Find jobs that were lost, ran twice, were revived or were completed by a stale attempt."""
     events = list(events)
     silences = [event for event in events if event.kind == Kind.HEARD_AGAIN]
     of_jobs = [event for event in events if event.kind != Kind.HEARD_AGAIN]
-    tales = _tales(of_jobs, rows, halts, silences)
+    tales = _stories(of_jobs, rows, halts, silences)
 
     def those(judge: str) -> tuple[str, ...]:
         return tuple(job for job, tale in tales.items() if getattr(tale, judge)())
@@ -84,8 +84,8 @@ def check(events: Iterable[Event], rows: Iterable[Row], halts: Sequence[Halt] = 
     return Verdict(**{field.name: those(field.name) for field in fields(Verdict)})
 
 
-class Tale:
-    """Everything that is known about one job."""
+class JobStory:
+    """All events of one job, with its final row."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Tale:
         return len(self._starts) > 1
 
     def revived(self) -> bool:
-        # By lease, not by time: a worker may be paused between its ack and writing it down.
+        # By lease, not by time: a worker may be paused between its ack and recording it.
         finals = [event.lease for event in self._accepts if event.status in FINAL]
         if not finals:
             return False
@@ -156,7 +156,7 @@ class Tale:
         )
 
     def unexplained(self) -> bool:
-        # By lease: who slept through its own rescue may start what another has long finished.
+        # By lease: a worker that was paused during its rescue may start a job that is finished.
         starts = sorted(self._starts, key=lambda start: start.lease)
         return any(
             not self._given_back(before)
@@ -180,13 +180,13 @@ class Tale:
         earlier = [moment for moment in halts if moment < start.monotonic]
         if earlier and self._replaced_before_it_started(start):
             return max(earlier)
-        # A child may start what its worker claimed, and was halted before it could tell.
+        # A child may start a job after its worker was halted, before the claim was recorded.
         since = min(start.monotonic, self._claimed_at.get(start.lease, inf))
         return min((moment for moment in halts if moment >= since), default=inf)
 
     def _silent_since_a_halt(self, start: Event, next_start: Event) -> bool:
-        # Its worker stood still, ran what it had claimed before it was heard again, and nobody
-        # else began before it counted as dead.
+        # Its worker was halted and ran a claimed job before its next heartbeat, and no other
+        # worker started the job before this one counted as dead.
         claimed_at = min(start.monotonic, self._claimed_at.get(start.lease, inf))
         return any(
             silence.pid == halt.pid == start.pid
@@ -208,11 +208,11 @@ class Tale:
         )
 
 
-def _tales(
+def _stories(
     events: Iterable[Event], rows: Iterable[Row], halts: Sequence[Halt], silences: Sequence[Event]
-) -> dict[str, Tale]:
+) -> dict[str, JobStory]:
     by_job: dict[str, list[Event]] = defaultdict(list)
     for event in sorted(events, key=lambda event: event.monotonic):
         by_job[event.job].append(event)
     row_of = {row.job: row for row in rows}
-    return {job: Tale(told, row_of.get(job), halts, silences) for job, told in by_job.items()}
+    return {job: JobStory(steps, row_of.get(job), halts, silences) for job, steps in by_job.items()}

@@ -1,4 +1,4 @@
-"""A process as PID 1 of a PID namespace of its own, as a container runs it."""
+"""A process that is PID 1 of its own PID namespace, as in a container."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNSHARE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 
 
 def require_containers() -> None:
-    """Skip a test where this machine does not let us create PID namespaces."""
+    """Skip the test if this machine does not allow PID namespaces."""
     if (fault := _fault()) is not None:
         pytest.skip(f"unshare cannot create a PID namespace here: {fault}")
 

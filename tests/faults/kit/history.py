@@ -1,4 +1,4 @@
-"""What happened in a fault run, told by every process into one file."""
+"""The events of a fault run, recorded by all processes in one file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class Kind(StrEnum):
-    """The steps of a job that a run writes down."""
+    """The steps of a job that are recorded."""
 
     # Written before the call: a dispatch whose answer was lost may still run.
     DISPATCHING = "dispatching"
@@ -21,24 +21,24 @@ class Kind(StrEnum):
     STARTED = "started"
     FINISHED = "finished"
     ACCEPTED = "accepted"
-    # Of no job: a worker is heard again after it was silent for so long that it counted as dead.
+    # Not about a job: a worker's first heartbeat after it counted as dead.
     HEARD_AGAIN = "heard again"
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One step of one job; monotonic time is comparable between processes of one machine."""
+    """One step of one job; monotonic times of processes on one machine are comparable."""
 
     kind: Kind
     job: str
     lease: int = 0
     worker: str = ""
-    # The status that an accepted outcome led to.
+    # The job's status after an accepted outcome.
     status: str = ""
     pid: int = 0
     monotonic: float = 0.0
     wall: float = 0.0
-    # Of a worker that is heard again: when it had been heard before, and from when on it was dead.
+    # For HEARD_AGAIN: the time of the previous heartbeat, and when the worker counted as dead.
     since: float = 0.0
     dead_at: float = 0.0
 
@@ -48,7 +48,7 @@ class History:
 
     def __init__(self, path: Path | str, *, pid: int | None = None) -> None:
         self.path = Path(path)
-        # A worker's child tells in the name of its worker, which is the one that gets halted.
+        # A child process records under its worker's pid, because tests halt the worker.
         self._pid = pid
 
     def dispatching(self, job: object) -> None:
@@ -105,7 +105,7 @@ class History:
 
 
 def _append(path: Path, line: str) -> None:
-    # One write to an O_APPEND file is never torn by another process's, nor by a kill between two.
+    # A single write to an O_APPEND file is not interleaved with others or split by a kill.
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
         os.write(file, line.encode())

@@ -1,4 +1,4 @@
-"""What the database says about the jobs of a test."""
+"""The state of a test's jobs in the database."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Ledger:
     ) -> asyncpg.Record:
         """Wait until the job has one of these statuses, and return its row."""
 
-        async def has_it() -> Any:
+        async def has_status() -> Any:
             row = await self.job(job_id)
             return row if row["status"] in statuses else None
 
-        return await until(has_it, timeout, f"job {job_id} is {' or '.join(statuses)}")
+        return await until(has_status, timeout, f"job {job_id} is {' or '.join(statuses)}")
 
     async def until_final(self, job_ids: Iterable[UUID], timeout: float = 30) -> list[Any]:
         """Wait until all these jobs are final, and return their rows in the same order."""
@@ -50,18 +50,18 @@ class Ledger:
         return await self.connection.fetch(statement, job_id)
 
     async def until_beating(self, worker_id: UUID, beats: int = 2) -> None:
-        """Wait until a worker was heard of this many times from now on."""
+        """Wait for this many heartbeats of a worker from now on."""
         seen: set[Any] = set()
         statement = "select last_heartbeat from forge_workers where id = $1"
 
-        async def heard() -> bool:
+        async def beat_enough() -> bool:
             seen.add(await self.connection.fetchval(statement, worker_id))
             return len(seen - {None}) > beats
 
-        await until(heard, 60, f"worker {worker_id} has beaten {beats} times")
+        await until(beat_enough, 60, f"worker {worker_id} has sent {beats} heartbeats")
 
-    async def somebody_waits(self) -> bool:
-        """Whether a session waits for a lock."""
+    async def has_lock_waiter(self) -> bool:
+        """Whether a session is waiting for a lock."""
         waiting = (
             "select count(*) from pg_stat_activity where datname = current_database() "
             "and wait_event_type = 'Lock'"
@@ -71,7 +71,7 @@ class Ledger:
 
 @asynccontextmanager
 async def held_row(database_url: str, job_id: UUID) -> AsyncIterator[None]:
-    """Lock a job's row, as a long transaction of somebody else does."""
+    """Lock a job's row, as a long transaction of another session does."""
     connection = await asyncpg.connect(database_url)
     try:
         async with connection.transaction():
@@ -92,13 +92,13 @@ class Gate:
         return {"gate": str(self.path)}
 
     def open(self, *, lease: int | None = None) -> None:
-        """Let everybody pass, or only the attempt with this lease."""
+        """Let all attempts pass, or only the one with this lease."""
         suffix = "" if lease is None else f".{lease}"
         Path(f"{self.path}{suffix}").touch()
 
 
-def told(history: History, job_id: UUID, kind: Kind) -> list[Event]:
-    """What the history has of one job, of one kind."""
+def events_of(history: History, job_id: UUID, kind: Kind) -> list[Event]:
+    """The events of one job of one kind."""
     return [event for event in history.events() if event.job == str(job_id) and event.kind == kind]
 
 
@@ -106,6 +106,6 @@ async def until_started(history: History, job_id: UUID, *, lease: int = 1) -> Ev
     """Wait until the handler of this attempt runs."""
 
     def started() -> list[Event]:
-        return [event for event in told(history, job_id, Kind.STARTED) if event.lease == lease]
+        return [event for event in events_of(history, job_id, Kind.STARTED) if event.lease == lease]
 
     return (await until(started, 30, f"attempt {lease} of job {job_id} has started"))[0]

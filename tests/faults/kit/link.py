@@ -1,4 +1,4 @@
-"""One proxied connection: two lanes of bytes, each under the network's present mode."""
+"""One proxied connection: two byte streams, each subject to the network's current mode."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Mode:
 
     @classmethod
     def delay(cls, milliseconds: float, *, jitter: float = 0) -> Mode:
-        """Every byte comes later by this much, and by up to `jitter` milliseconds more."""
+        """Delay each byte by this much, plus up to `jitter` milliseconds."""
         return cls("delay", milliseconds, jitter)
 
     def seconds_late(self, random: Random) -> float:
@@ -43,14 +43,14 @@ Mode.RESET = Mode("reset")
 
 @dataclass
 class Hold:
-    """An order to keep back the answer to the next matching update that found something."""
+    """Holds back the answer to the next matching update that changes a row."""
 
     matching: Matching
     happened: bool = False
     _released: asyncio.Event = field(default_factory=asyncio.Event)
 
     def release(self) -> None:
-        """Let the answer, and what came after it, arrive."""
+        """Deliver the answer and everything after it."""
         self._released.set()
 
     async def over(self) -> None:
@@ -71,13 +71,13 @@ class Network:
     bytes_to_server: int = 0
     bytes_to_client: int = 0
     bytes_dropped: int = 0
-    # Whether the end of a connection does not get through, though its last bytes do.
+    # Whether a connection's end is swallowed while its last bytes are delivered.
     loses_fin: bool = False
 
 
 @dataclass
 class Ends:
-    """The two halves of one socket."""
+    """The reader and the writer of one socket."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -123,16 +123,16 @@ class Link:
         self._server.writer.close()
 
     def silence(self) -> None:
-        """Lose everything from now on, in both directions, and keep the sockets open."""
+        """Drop everything from now on, in both directions, but keep the sockets open."""
         self._to_server.torn = self._to_client.torn = True
 
-    def has_said(self, matching: Matching) -> bool:
-        return any(matches(matching, text) for text in self._conversation.spoken)
+    def has_sent(self, matching: Matching) -> bool:
+        return any(matches(matching, text) for text in self._conversation.sent)
 
     def _from_client(self, chunk: bytes) -> bytes:
-        asked = self._conversation.client_sent(chunk)
+        statements = self._conversation.client_sent(chunk)
         for hold in self._network.holds:
-            if not hold.happened and any(matches(hold.matching, text) for text in asked):
+            if not hold.happened and any(matches(hold.matching, text) for text in statements):
                 hold.happened = True
                 self._hold = hold
         return chunk
@@ -152,7 +152,7 @@ class Link:
                 if lane is self._to_client and self._hold is not None:
                     await self._wait_for(self._hold, chunk)
                 if lane.torn or mode().kind == "drop":
-                    # A stream with a hole can never be read again, so it stays silent for good.
+                    # A stream with a gap cannot be parsed, so it stays silent.
                     lane.torn = True
                     self._network.bytes_dropped += len(chunk)
                     continue
@@ -170,7 +170,7 @@ class Link:
             await hold.over()
 
     def _end(self, *, silently: bool, broken: bool) -> None:
-        """Tell the other side that this one has gone, unless the network swallows that too."""
+        """Close the other side too, unless the network swallows that."""
         if silently or (self._network.loses_fin and not broken):
             return
         if broken:
@@ -186,7 +186,7 @@ class Link:
 
 
 class Lane:
-    """One direction of a link: bytes wait here until they are due, and keep their order."""
+    """One direction of a link: bytes are queued until they are due, in order."""
 
     def __init__(
         self, source: asyncio.StreamReader, target: asyncio.StreamWriter, random: Random

@@ -14,13 +14,13 @@ from urllib.parse import unquote, urlsplit
 from tests.faults.kit.process import spawn, wait_until
 
 PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/sbin")
-# Fewer than the clients: who keeps state in a session meets somebody else's.
+# Fewer than the clients: session state would leak from one client to another.
 SERVER_CONNECTIONS = 4
 
 
 @contextmanager
 def pgbouncer(server_url: str, connections: int = SERVER_CONNECTIONS) -> Iterator[str]:
-    """Run a pooler in front of the database of this TCP URL; yields the URL to use instead."""
+    """Run a pooler in front of the database at this TCP URL, and yield the pooler's URL."""
     assert PGBOUNCER is not None
     folder = Path(tempfile.mkdtemp(prefix="forge-pooler-"))
     folder.chmod(0o711)
@@ -28,7 +28,7 @@ def pgbouncer(server_url: str, connections: int = SERVER_CONNECTIONS) -> Iterato
     config = folder / "pgbouncer.ini"
     config.write_text(_configuration(server_url, port, connections))
     config.chmod(0o644)
-    # It refuses to run as root, and can become somebody else by itself.
+    # pgbouncer refuses to run as root, but can switch the user itself.
     account = ["-u", "postgres"] if os.geteuid() == 0 else []
     parts = urlsplit(server_url)
     with spawn([PGBOUNCER, *account, config], output=folder / "log") as process:

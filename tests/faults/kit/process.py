@@ -1,4 +1,4 @@
-"""Real processes under real signals, and the one place where a test waits."""
+"""Real processes with real signals, and the functions with which tests wait."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def spawn(
     output: Path | None = None,
     cwd: Path | None = None,
 ) -> Child:
-    """Start a process whose output goes to a file; `env` is added to this process's own."""
+    """Start a process whose output goes to a file; `env` extends this process's environment."""
     return Child(args, env or {}, output=output, cwd=cwd)
 
 
 class Child:
-    """A process that this test started, and ends together with all that it started itself."""
+    """A process that the test started; closing it also kills its descendants."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # Ctrl-C in the terminal would otherwise reach it as an extra, unplanned fault.
+                # Otherwise Ctrl-C in the terminal would reach it as an unplanned fault.
                 start_new_session=True,
             )
 
@@ -79,7 +79,7 @@ class Child:
         self._halt(signal.SIGKILL)
 
     def sigstop(self) -> None:
-        """Stop it and wait until the kernel says so."""
+        """Stop the process and wait until the kernel reports it as stopped."""
         self._halt(signal.SIGSTOP)
         wait_until(self._is_stopped, 10, f"process {self.pid} is stopped")
 
@@ -90,7 +90,7 @@ class Child:
         self._process.send_signal(signal.SIGTERM)
 
     def wait(self, timeout: float) -> int:
-        """Its exit code; negative for the signal that ended it."""
+        """Wait for the exit code; it is negative if a signal ended the process."""
         try:
             return self._process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -102,7 +102,7 @@ class Child:
         return self._output.read_text(errors="replace")
 
     def close(self) -> None:
-        """Kill what is left of it and of its own children, orphans included."""
+        """Kill the process and its descendants, orphans included."""
         if self.is_alive:
             self.sigkill()
         self._process.wait()
@@ -126,7 +126,7 @@ class Child:
         self.close()
 
     def _halt(self, number: signal.Signals) -> None:
-        # Noted before the signal: whatever replaces the process can only start later.
+        # Recorded before the signal: a replacement can only start later.
         self.halts.append(Halt(self.pid, time.monotonic()))
         self._process.send_signal(number)
 
@@ -135,7 +135,7 @@ class Child:
 
 
 def wait_until(predicate: Callable[[], Answer], timeout: float, what: str) -> Answer:
-    """Ask again and again until the answer is true, and return it."""
+    """Poll the predicate until it returns a true value, and return that value."""
     deadline = time.monotonic() + timeout
     while not (answer := predicate()):
         if time.monotonic() > deadline:
@@ -147,11 +147,11 @@ def wait_until(predicate: Callable[[], Answer], timeout: float, what: str) -> An
 async def until(
     predicate: Callable[[], Answer | Awaitable[Answer]], timeout: float, what: str
 ) -> Answer:
-    """The same inside a loop; the predicate may be a coroutine function."""
+    """The same in an event loop; the predicate may be a coroutine function."""
     deadline = time.monotonic() + timeout
     while True:
-        asked = predicate()
-        answer: Answer = await asked if isawaitable(asked) else asked
+        result = predicate()
+        answer: Answer = await result if isawaitable(result) else result
         if answer:
             return answer
         if time.monotonic() > deadline:
@@ -160,7 +160,7 @@ async def until(
 
 
 def _too_late(what: str, timeout: float, answer: object) -> AssertionError:
-    return AssertionError(f"Waited {timeout} s in vain until: {what}. Last answer: {answer!r}")
+    return AssertionError(f"Timed out after {timeout} s: {what}. Last value: {answer!r}")
 
 
 def _mark_of(process: psutil.Process) -> str | None:

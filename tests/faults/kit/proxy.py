@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class Proxy:
-    """Stands between a worker and its database; its verbs work from any thread.
+    """Sits between a worker and its database; its methods can be called from any thread.
 
     >>> proxy = await Proxy.open(database_url, seed=7)
     >>> proxy.mode = Mode.DROP
@@ -37,7 +37,7 @@ class Proxy:
 
     @classmethod
     async def open(cls, upstream: str, *, seed: int = 0) -> Proxy:
-        """Listen on a free port of 127.0.0.1 for the server that the URL names."""
+        """Listen on a free port of 127.0.0.1 and forward to the server at this URL."""
         proxy = cls(Address.of(upstream), seed)
         proxy._listener = await asyncio.start_server(proxy._accept, "127.0.0.1", 0)
         proxy._port = proxy._listener.sockets[0].getsockname()[1]
@@ -82,7 +82,7 @@ class Proxy:
         await asyncio.gather(*running.values(), return_exceptions=True)
 
     def url(self, *, database: str | None = None, user: str | None = None) -> str:
-        """The upstream's URL by way of this proxy."""
+        """The URL that reaches the upstream through this proxy."""
         return self._upstream.moved_to("127.0.0.1", self._port, database=database, user=user)
 
     @property
@@ -122,11 +122,11 @@ class Proxy:
         self._on_loop(change)
 
     def reset(self, *, matching: Matching | None = None) -> int:
-        """Reset the open connections, or those that have said such a statement; new ones pass."""
+        """Reset open connections, or those that sent a matching statement; new ones pass."""
         return self._on_loop(lambda: self._reset(matching))
 
     def silence(self, *, matching: Matching | None = None) -> int:
-        """Let open connections die without a sound, as behind a forgetful NAT; new ones pass."""
+        """Silence open connections, as a NAT that lost its table does; new ones pass."""
 
         def silence() -> int:
             chosen = self._chosen(matching)
@@ -137,15 +137,15 @@ class Proxy:
         return self._on_loop(silence)
 
     def cut_after_commit(self, *, matching: Matching, times: int = 1) -> Cut:
-        """Let the server commit the next such statements, and reset before the client learns it."""
+        """Let the server commit the next matching statements, but reset before the answer."""
         cut = Cut(matching, times)
         self._on_loop(lambda: self._network.cuts.append(cut))
         return cut
 
     def hold(self, *, matching: Matching) -> Hold:
-        """Let the server carry out the next such statement, and its answer wait to be released.
+        """Let the server run the next matching statement, and hold its answer until released.
 
-        An update that finds nothing is not meant.
+        An update that changes no row does not match.
         """
         hold = Hold(matching)
         self._on_loop(lambda: self._network.holds.append(hold))
@@ -160,7 +160,7 @@ class Proxy:
         return Mode.RESET in (self._network.to_server, self._network.to_client)
 
     def _chosen(self, matching: Matching | None) -> list[Link]:
-        return [link for link in self._links if matching is None or link.has_said(matching)]
+        return [link for link in self._links if matching is None or link.has_sent(matching)]
 
     def _reset(self, matching: Matching | None) -> int:
         chosen = self._chosen(matching)
@@ -171,7 +171,7 @@ class Proxy:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         client = Ends(reader, writer)
         server = None if self._refuses else await self._connect()
-        # The mode may have changed while the upstream was being reached.
+        # The mode may have changed while the proxy connected to the upstream.
         if server is None or self._refuses:
             self._network.refused += 1
             client.reset()

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own, to be stopped, killed and started again."""
+"""A PostgreSQL server for one test, which can stop, kill and restart it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from forge.store.embedded import Cluster
 
 @contextmanager
 def running_server(**settings: str) -> Iterator[Cluster]:
-    """A new server on a socket and on a port of 127.0.0.1, with everything that makes it durable.
+    """A new, fully durable server on a socket and on a port of 127.0.0.1.
 
     Keywords are settings of postgresql.conf.
     """
     directory = Path(tempfile.mkdtemp(prefix="forge-faults-"))
-    # The server's account has to pass through when the tests run as root.
+    # The server's account must be able to enter the folder when the tests run as root.
     directory.chmod(0o711)
     cluster = Cluster(directory / "server", settings=settings, tcp=True)
     try:

@@ -1,4 +1,4 @@
-"""A disk that can be filled: a small tmpfs, and a database that lies on it."""
+"""A disk that can be filled: a small tmpfs that holds a database."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MEGABYTES = 32
 
 
 class SmallDisk:
-    """Where a database lies; nothing else is on it but what `fill` puts there."""
+    """A disk that holds a database and the files that `fill` writes."""
 
     def __init__(self, folder: Path) -> None:
         self.space = folder / "space"
         self._filler = folder / "filler"
 
     def fill(self) -> None:
-        """Leave no space at all."""
+        """Use up all free space."""
         with self._filler.open("wb", buffering=0) as file:
             try:
                 while True:
@@ -40,7 +40,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(data: Path) -> Iterator[SmallDisk]:
-    """Mount a small disk with a folder for whoever owns the data of a server."""
+    """Mount a small disk with a folder that the server's account owns."""
     folder = Path(tempfile.mkdtemp(prefix="forge-small-disk-"))
     folder.chmod(0o711)
     options = f"size={MEGABYTES}m,mode=0755"
@@ -61,7 +61,7 @@ def small_disk(data: Path) -> Iterator[SmallDisk]:
 
 @asynccontextmanager
 async def database_on(disk: SmallDisk, server: Cluster, template: str) -> AsyncIterator[str]:
-    """A migrated database that lies on this disk, for the time of the block."""
+    """A migrated database on this disk, dropped at the end of the block."""
     name = f"small_{uuid4().hex[:12]}"
     admin = await asyncpg.connect(server.url("postgres"))
     await admin.execute(f"create tablespace {name} location '{disk.space}'")

@@ -1,4 +1,4 @@
-"""A standby that follows a server of a test's own, to be promoted."""
+"""A standby of a test's server, which the test can promote."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from forge.store.embedded import Cluster
 
 @contextmanager
 def standby_of(primary: Cluster) -> Iterator[Cluster]:
-    """A running standby of a server, which is restarted for the copy; it replicates by stream."""
+    """A running standby that uses streaming replication; the primary is restarted for the copy."""
     directory = Path(tempfile.mkdtemp(prefix="forge-standby-"))
     directory.chmod(0o711)
     primary.stop()

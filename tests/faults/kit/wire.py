@@ -1,4 +1,4 @@
-"""PostgreSQL's wire protocol as far as it tells which statement was committed."""
+"""PostgreSQL's wire protocol, as far as needed to see which statement was committed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Matching = str | Callable[[str], bool]
 
 
 def matches(matching: Matching, text: str) -> bool:
-    """Whether a statement is meant, whatever its case and white space."""
+    """Whether a statement matches, ignoring case and white space."""
     if callable(matching):
         return matching(text)
     return _squeezed(matching) in _squeezed(text)
@@ -21,7 +21,7 @@ def matches(matching: Matching, text: str) -> bool:
 
 @dataclass
 class Cut:
-    """An order to lose the answer to the next commits of the matching statements."""
+    """Drops the answers to the next commits of matching statements."""
 
     matching: Matching
     left: int
@@ -33,7 +33,7 @@ class Cut:
 
 
 class Answer(NamedTuple):
-    """What of a server's bytes may go on to the client, and whether the line is cut now."""
+    """The server's bytes that may pass to the client, and whether the connection is cut now."""
 
     passing: bytes
     cut: bool
@@ -41,10 +41,10 @@ class Answer(NamedTuple):
 
 @dataclass
 class Conversation:
-    """Follows one connection and holds back the answer that a cut has to lose."""
+    """Follows one connection and holds back the answer that a cut drops."""
 
     cuts: list[Cut]
-    spoken: set[str] = field(default_factory=set)
+    sent: set[str] = field(default_factory=set)
     _requests: Requests = field(init=False)
     _answers: Frames = field(init=False)
     _held: bytearray = field(default_factory=bytearray)
@@ -56,10 +56,10 @@ class Conversation:
 
     def __post_init__(self) -> None:
         self._answers = Frames()
-        self._requests = Requests(self.cuts, self.spoken, self._answers)
+        self._requests = Requests(self.cuts, self.sent, self._answers)
 
     def client_sent(self, chunk: bytes) -> list[str]:
-        """Follow what the client sends; returns the statements that it wants executed."""
+        """Parse what the client sends, and return the statements that it executes."""
         return self._requests.feed(chunk)
 
     def server_sent(self, chunk: bytes) -> Answer:
@@ -88,7 +88,7 @@ class Conversation:
         request = self._requests.answered_by_completion()
         if frame.kind == b"C":
             self._last_tag = frame.body.rstrip(b"\0")
-        # Who wants one row of an INSERT gets PortalSuspended; Sync commits it all the same.
+        # A client that fetches one row of an INSERT gets PortalSuspended; Sync still commits it.
         if request is not None and request.cut is not None:
             self._armed = request.cut
             self._armed_since_ready = True
@@ -106,7 +106,7 @@ class Conversation:
         return True
 
     def _may_pass(self, frame: Frame) -> bool:
-        # A client that copies in waits for CopyInResponse before it sends the rest.
+        # A client waits for CopyInResponse before it sends the COPY data.
         if frame.kind in (b"Z", b"G"):
             return True
         next_one = self._requests.next
@@ -128,22 +128,22 @@ class Request:
 
 
 class Requests:
-    """The client's half: which statement each Execute names, and what is still unanswered."""
+    """The client's side: the statement of each Execute, and the unanswered requests."""
 
-    def __init__(self, cuts: list[Cut], spoken: set[str], answers: Frames) -> None:
+    def __init__(self, cuts: list[Cut], sent: set[str], answers: Frames) -> None:
         self._cuts = cuts
-        self._spoken = spoken
+        self._sent = sent
         self._frames = Frames(starting_up=True, answers=answers)
         self._statements: dict[bytes, str] = {}
         self._portals: dict[bytes, str] = {}
         self._unanswered: deque[Request] = deque()
-        self._asked: list[str] = []
+        self._executed: list[str] = []
 
     def feed(self, chunk: bytes) -> list[str]:
-        self._asked = []
+        self._executed = []
         for frame in self._frames.feed(chunk):
             self._note(frame)
-        return self._asked
+        return self._executed
 
     def answered_by_completion(self) -> Request | None:
         if not self._unanswered:
@@ -153,7 +153,7 @@ class Requests:
         return self._unanswered.popleft() if first.kind == b"E" else first
 
     def answered_by_ready(self) -> None:
-        # After an error the server skips to the next Sync, so what stands before it is over too.
+        # After an error the server skips to the next Sync, so earlier requests are answered too.
         while self._unanswered and self._unanswered.popleft().kind == b"E":
             pass
 
@@ -179,14 +179,14 @@ class Requests:
                 self._statements.pop(frame.body[1:].rstrip(b"\0"), None)
 
     def _ask(self, kind: bytes, text: str) -> None:
-        self._spoken.add(text)
-        self._asked.append(text)
+        self._sent.add(text)
+        self._executed.append(text)
         wanted = (cut for cut in self._cuts if cut.left > 0 and matches(cut.matching, text))
         self._unanswered.append(Request(kind, next(wanted, None), bool(_COMMIT.search(text))))
 
 
 class Frame(NamedTuple):
-    """One message; the kind is empty for what comes before the session is set up."""
+    """One message; the kind is empty for messages before the session is set up."""
 
     kind: bytes
     body: bytes
@@ -194,7 +194,7 @@ class Frame(NamedTuple):
 
 
 class Frames:
-    """Cuts one direction's bytes into messages."""
+    """Splits the bytes of one direction into messages."""
 
     def __init__(self, *, starting_up: bool = False, answers: Frames | None = None) -> None:
         self._buffer = bytearray()
@@ -211,7 +211,7 @@ class Frames:
         return frames
 
     def expect_bare_byte(self) -> None:
-        """The answer to a request for encryption is one byte without a length."""
+        """Expect a single byte without a length: the answer to a request for encryption."""
         self._bare_bytes += 1
 
     def _next(self) -> Frame | None:

@@ -1,4 +1,4 @@
-"""A server, a way straight to it, and one through the proxy."""
+"""A server, a direct connection to it, and one through the proxy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker must catch every broken history, and let the sound ones pass."""
+"""The checker catches every broken history and accepts correct ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.faults.kit.history import Event, Kind
 
 
 class Tape:
-    """A history written by hand; each step is one second after the last."""
+    """A handwritten history; each step is one second after the previous one."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -18,7 +18,7 @@ class Tape:
         return float(len(self.events) + len(self.halts))
 
     def step(self, kind: Kind, lease: int = 0, status: str = "") -> Tape:
-        # The lease stands for the worker: every attempt here runs in a process of its own.
+        # The lease identifies the worker: here each attempt runs in its own process.
         event = Event(kind, "job", lease, f"worker-{lease}", status, 100 + lease, self.now)
         self.events.append(event)
         return self
@@ -51,7 +51,7 @@ class Tape:
         return check(self.events, rows, self.halts)
 
 
-def test_a_plain_run_has_no_fault() -> None:
+def test_a_normal_run_has_no_fault() -> None:
     verdict = Tape().dispatched().started().finished().accepted().judged()
 
     assert verdict.faults == {}
@@ -86,20 +86,20 @@ def test_a_cancelled_job_need_not_have_run() -> None:
     assert verdict.faults == {}
 
 
-def test_a_dispatch_without_an_answer_may_vanish() -> None:
+def test_an_unacknowledged_dispatch_may_be_missing() -> None:
     verdict = Tape().step(Kind.DISPATCHING).judged(status=None)
 
     assert verdict.faults == {}
 
 
-def test_a_dispatch_without_an_answer_that_runs_is_recovered() -> None:
+def test_an_unacknowledged_dispatch_that_runs_is_recovered() -> None:
     verdict = Tape().step(Kind.DISPATCHING).started().finished().accepted().judged()
 
     assert verdict.faults == {}
     assert verdict.recovered == ("job",)
 
 
-def test_a_job_that_nobody_dispatched_is_unexpected() -> None:
+def test_a_job_that_was_never_dispatched_is_unexpected() -> None:
     verdict = Tape().started().finished().accepted().judged()
 
     assert verdict.faults == {"unexpected": ("job",)}
@@ -124,7 +124,7 @@ def test_a_retried_job_may_run_again() -> None:
     assert verdict.duplicated == ("job",)
 
 
-def test_a_second_run_beside_a_living_first_one_overlaps() -> None:
+def test_a_second_attempt_beside_a_live_first_one_overlaps() -> None:
     tape = Tape().dispatched().started(1).started(2).finished(2).accepted(2).finished(1)
 
     verdict = tape.judged(lease=2)
@@ -132,7 +132,7 @@ def test_a_second_run_beside_a_living_first_one_overlaps() -> None:
     assert verdict.faults == {"overlapping": ("job",), "unexplained": ("job",)}
 
 
-def test_a_second_run_after_an_end_that_gave_nothing_back_is_unexplained() -> None:
+def test_a_second_attempt_after_an_end_without_release_is_unexplained() -> None:
     tape = Tape().dispatched().started(1).finished(1).started(2).finished(2).accepted(2)
 
     verdict = tape.judged(lease=2)
@@ -148,14 +148,14 @@ def test_a_halt_before_the_attempt_excuses_nothing() -> None:
     assert verdict.faults == {"overlapping": ("job",), "unexplained": ("job",)}
 
 
-def test_who_was_not_heard_of_since_a_halt_may_be_taken_for_dead() -> None:
-    """As one that goes on just in time, and whose first heartbeat is lost."""
+def test_a_halted_worker_without_heartbeats_may_be_declared_dead() -> None:
+    """For example, it continues just in time, but its first heartbeat is lost."""
     tape = Tape().dispatched().halted(1).started(1).finished(1).started(2).finished(2).accepted(2)
 
     assert tape.heard_again(1, since=1).judged(lease=2).faults == {}
 
 
-def test_who_counts_as_dead_only_later_may_not_be_taken_for_dead() -> None:
+def test_a_worker_may_not_be_declared_dead_too_early() -> None:
     tape = Tape().dispatched().halted(1).started(1).finished(1).started(2).finished(2)
     too_late = tape.now
 
@@ -164,7 +164,7 @@ def test_who_counts_as_dead_only_later_may_not_be_taken_for_dead() -> None:
     assert verdict.faults == {"unexplained": ("job",)}
 
 
-def test_silence_without_a_halt_excuses_nothing() -> None:
+def test_missing_heartbeats_without_a_halt_excuse_nothing() -> None:
     tape = Tape().dispatched().started(1).finished(1).started(2).finished(2).accepted(2)
 
     verdict = tape.heard_again(1, since=1).judged(lease=2)
@@ -172,7 +172,7 @@ def test_silence_without_a_halt_excuses_nothing() -> None:
     assert verdict.faults == {"unexplained": ("job",)}
 
 
-def test_silence_that_was_over_before_the_attempt_excuses_nothing() -> None:
+def test_missing_heartbeats_before_the_attempt_excuse_nothing() -> None:
     tape = Tape().dispatched().halted(1).heard_again(1, since=1)
     tape.started(1).finished(1).started(2).finished(2).accepted(2)
 
@@ -195,7 +195,7 @@ def test_a_halt_of_another_process_excuses_nothing() -> None:
     assert verdict.faults == {"overlapping": ("job",), "unexplained": ("job",)}
 
 
-def test_a_paused_worker_that_is_refused_does_no_harm() -> None:
+def test_a_rejected_write_of_a_paused_worker_is_no_fault() -> None:
     tape = Tape().dispatched().started(1).halted(1).started(2).finished(2).accepted(2)
     tape.finished(1)
 
@@ -213,7 +213,7 @@ def test_without_a_fence_a_paused_worker_is_caught() -> None:
     assert set(verdict.faults) == {"revived", "stale", "accepted_twice"}
 
 
-def test_a_worker_that_slept_through_its_own_rescue_starts_in_vain() -> None:
+def test_a_start_after_the_own_rescue_is_no_fault() -> None:
     tape = Tape().dispatched().halted(1).started(2).started(1).finished(2).accepted(2).finished(1)
 
     verdict = tape.judged(lease=2)
@@ -222,7 +222,7 @@ def test_a_worker_that_slept_through_its_own_rescue_starts_in_vain() -> None:
     assert verdict.duplicated == ("job",)
 
 
-def test_a_start_after_a_later_one_needs_an_excuse() -> None:
+def test_a_start_after_a_later_lease_needs_a_halt() -> None:
     tape = Tape().dispatched().started(2).started(1).finished(2).accepted(2).finished(1)
 
     verdict = tape.judged(lease=2)
@@ -230,7 +230,7 @@ def test_a_start_after_a_later_one_needs_an_excuse() -> None:
     assert set(verdict.faults) == {"overlapping", "unexplained"}
 
 
-def test_a_child_may_begin_while_its_worker_is_halted() -> None:
+def test_a_child_may_start_while_its_worker_is_halted() -> None:
     tape = Tape().dispatched().step(Kind.CLAIMED, 1).halted(1).step(Kind.STARTED, 1)
     tape.started(2).finished(1).finished(2).accepted(2)
 
@@ -246,7 +246,7 @@ def test_without_a_fence_a_late_retry_is_caught() -> None:
     assert verdict.faults == {"stale": ("job",)}
 
 
-def test_an_ack_written_down_late_is_not_stale() -> None:
+def test_an_ack_recorded_late_is_not_stale() -> None:
     tape = Tape().dispatched().started(1).finished(1).halted(1).started(2).finished(2)
     tape.accepted(2).accepted(1, "retry")
 
@@ -275,7 +275,7 @@ def test_one_attempt_accepted_twice_is_caught() -> None:
     assert tape.judged().faults == {"accepted_twice": ("job",)}
 
 
-def test_a_row_that_says_otherwise_is_caught() -> None:
+def test_a_row_that_contradicts_the_history_is_caught() -> None:
     verdict = Tape().dispatched().started().finished().accepted().judged(status="failed")
 
     assert verdict.faults == {"contradicted": ("job",)}

@@ -1,4 +1,4 @@
-"""A cut lets the server commit and keeps the client from learning it."""
+"""A cut lets the server commit, but the client gets no answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.faults.kit.proxy import Mode, Proxy
 from tests.faults.kit_tests.letters import INSERT, LOST, words
 
 
-async def test_a_cut_commits_an_autocommit_statement_that_the_client_never_learns_of(
+async def test_a_cut_commits_an_autocommit_statement_without_an_answer(
     proxy: Proxy, client: asyncpg.Connection, direct: asyncpg.Connection
 ) -> None:
     cut = proxy.cut_after_commit(matching="INSERT INTO   letters")
@@ -24,7 +24,7 @@ async def test_a_cut_commits_an_autocommit_statement_that_the_client_never_learn
     assert await words(direct) == ["once"]
 
 
-async def test_a_cut_knows_a_prepared_statement_by_its_name(
+async def test_a_cut_matches_a_prepared_statement(
     proxy: Proxy, client: asyncpg.Connection, direct: asyncpg.Connection
 ) -> None:
     prepared = await client.prepare(INSERT)
@@ -90,7 +90,7 @@ async def test_a_failed_statement_is_not_cut(
     assert await words(direct) == ["same"]
 
 
-async def test_two_open_transactions_are_cut_once_when_once_is_asked(
+async def test_one_cut_applies_to_one_of_two_open_transactions(
     proxy: Proxy, client: asyncpg.Connection, direct: asyncpg.Connection
 ) -> None:
     other = await asyncpg.connect(proxy.url())
@@ -127,7 +127,7 @@ async def test_no_byte_of_a_long_answer_passes_before_a_cut(
     assert len(await words(direct)) == 5000
 
 
-async def test_a_batch_and_a_copy_are_cut_too(
+async def test_a_batch_and_a_copy_are_cut(
     proxy: Proxy, client: asyncpg.Connection, direct: asyncpg.Connection
 ) -> None:
     cut = proxy.cut_after_commit(matching=lambda text: "letters" in text, times=2)
@@ -142,7 +142,7 @@ async def test_a_batch_and_a_copy_are_cut_too(
     assert await words(direct) == ["a", "b", "c"]
 
 
-async def test_a_cut_happens_as_often_as_asked(
+async def test_a_cut_happens_the_requested_number_of_times(
     proxy: Proxy, client: asyncpg.Connection, direct: asyncpg.Connection
 ) -> None:
     cut = proxy.cut_after_commit(matching="insert into letters", times=1)
@@ -179,7 +179,7 @@ def test_a_proxy_in_a_thread_serves_blocking_code(server: Cluster) -> None:
             psycopg.connect(proxy.url())
 
 
-def test_a_copy_that_waits_for_its_turn_is_cut_at_its_end(server: Cluster) -> None:
+def test_a_delayed_copy_is_cut_at_its_end(server: Cluster) -> None:
     with (
         Proxy.in_thread(server.url(tcp=True)) as proxy,
         psycopg.connect(server.url(tcp=True), autocommit=True) as direct,
@@ -197,7 +197,7 @@ def test_a_copy_that_waits_for_its_turn_is_cut_at_its_end(server: Cluster) -> No
         client.close()
 
 
-def test_libpq_may_ask_for_encryption_first(server: Cluster) -> None:
+def test_libpq_may_request_encryption_first(server: Cluster) -> None:
     with Proxy.in_thread(server.url(tcp=True)) as proxy:
         url = proxy.url().replace("sslmode=disable", "sslmode=prefer")
         cut = proxy.cut_after_commit(matching="select 'cut me'")

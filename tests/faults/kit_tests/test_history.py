@@ -1,4 +1,4 @@
-"""One history, written by many processes."""
+"""Many processes write to one history."""
 
 from __future__ import annotations
 

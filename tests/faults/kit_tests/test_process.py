@@ -1,4 +1,4 @@
-"""Processes and servers under signals, and waiting for what they do."""
+"""Processes and servers under signals, and the functions that wait for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.faults.kit.process import spawn, until, wait_until
 from tests.faults.kit.server import running_server
 
 
-def test_a_killed_server_starts_again_with_what_it_committed() -> None:
+def test_a_killed_server_restarts_with_its_committed_data() -> None:
     with running_server() as server:
         with psycopg.connect(server.url(tcp=True)) as client:
             client.execute("create table kept (n int)")
@@ -40,17 +40,17 @@ def test_a_child_is_stopped_continued_and_ended() -> None:
     assert [halt.pid for halt in child.halts] == [child.pid]
 
 
-def test_a_child_gets_its_environment_and_tells_its_output(tmp_path: Path) -> None:
+def test_a_child_has_its_environment_and_its_output(tmp_path: Path) -> None:
     output = tmp_path / "child.log"
-    say = "import os, sys; print(os.environ['WORD'], file=sys.stderr); sys.exit(3)"
+    script = "import os, sys; print(os.environ['WORD'], file=sys.stderr); sys.exit(3)"
 
-    with spawn([sys.executable, "-c", say], {"WORD": "hello"}, output=output) as child:
+    with spawn([sys.executable, "-c", script], {"WORD": "hello"}, output=output) as child:
         assert child.wait(10) == 3
 
     assert output.read_text() == "hello\n"
 
 
-def test_a_child_takes_its_orphans_with_it() -> None:
+def test_closing_a_child_kills_its_orphans() -> None:
     with spawn([sys.executable, "-c", FORKING]) as child:
         orphan = int(wait_until(lambda: child.output().strip(), 10, "the orphan's pid"))
         child.sigkill()
@@ -60,7 +60,7 @@ def test_a_child_takes_its_orphans_with_it() -> None:
     wait_until(lambda: is_gone(orphan), 10, "the orphan is gone")
 
 
-def test_a_failure_shows_what_the_child_said() -> None:
+def test_a_failure_shows_the_output_of_the_child() -> None:
     child = spawn(["echo", "last words"])
     child.wait(10)
     error = ZeroDivisionError()
@@ -70,10 +70,10 @@ def test_a_failure_shows_what_the_child_said() -> None:
     assert "last words" in error.__notes__[0]
 
 
-async def test_waiting_in_vain_says_for_what() -> None:
-    with pytest.raises(AssertionError, match=r"until: pigs fly. Last answer: \[\]"):
+async def test_a_wait_timeout_names_the_condition() -> None:
+    with pytest.raises(AssertionError, match=r"Timed out after 0 s: pigs fly. Last value: \[\]"):
         wait_until(list, 0, "pigs fly")
-    with pytest.raises(AssertionError, match=r"until: pigs fly. Last answer: \[\]"):
+    with pytest.raises(AssertionError, match=r"Timed out after 0 s: pigs fly. Last value: \[\]"):
         await until(list, 0, "pigs fly")
 
 

@@ -1,4 +1,4 @@
-"""The network modes that the proxy plays."""
+"""The network modes of the proxy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from tests.faults.kit.server import running_server
 from tests.faults.kit_tests.letters import INSERT, LOST, words
 
 
-async def test_a_passing_proxy_changes_nothing(proxy: Proxy, client: asyncpg.Connection) -> None:
+async def test_a_proxy_in_pass_mode_changes_nothing(
+    proxy: Proxy, client: asyncpg.Connection
+) -> None:
     assert await client.fetchval("select repeat('a', 1000000)") == "a" * 1_000_000
 
     assert proxy.network.connections == proxy.live == 1
@@ -30,13 +32,13 @@ async def test_a_unix_socket_can_be_the_upstream(server: Cluster) -> None:
         await connection.close()
 
 
-async def test_a_client_that_leaves_is_forgotten(proxy: Proxy, client: asyncpg.Connection) -> None:
+async def test_a_closed_connection_is_forgotten(proxy: Proxy, client: asyncpg.Connection) -> None:
     await client.close()
 
     await until(lambda: proxy.live == 0, 10, "the proxy has forgotten the client")
 
 
-async def test_a_delay_holds_an_answer_back(proxy: Proxy, client: asyncpg.Connection) -> None:
+async def test_a_delay_holds_back_the_answer(proxy: Proxy, client: asyncpg.Connection) -> None:
     proxy.set_mode(to_client=Mode.delay(60_000))
 
     with pytest.raises(TimeoutError):
@@ -67,7 +69,7 @@ async def test_a_silent_drop_leaves_the_socket_open(
     answer.cancel()
 
 
-async def test_dropping_answers_only_lets_the_server_work(
+async def test_the_server_continues_when_only_answers_are_dropped(
     proxy: Proxy, client: asyncpg.Connection, direct: asyncpg.Connection
 ) -> None:
     await client.fetchval(INSERT, "first")
@@ -97,11 +99,11 @@ async def test_a_held_answer_arrives_when_it_is_released(
     assert await client.fetchval(INSERT, "third") == 3
 
 
-async def test_a_connection_that_lost_bytes_stays_silent_when_the_network_heals(
+async def test_a_connection_that_lost_bytes_stays_silent_when_the_network_recovers(
     proxy: Proxy, client: asyncpg.Connection, direct: asyncpg.Connection
 ) -> None:
-    heard: list[object] = []
-    await client.add_listener("letters", lambda *told: heard.append(told[-1]))
+    received: list[object] = []
+    await client.add_listener("letters", lambda *arguments: received.append(arguments[-1]))
     proxy.mode = Mode.DROP
     await direct.execute("notify letters, 'lost'")
     lost = await until(lambda: proxy.network.bytes_dropped, 10, "the notification was dropped")
@@ -112,11 +114,11 @@ async def test_a_connection_that_lost_bytes_stays_silent_when_the_network_heals(
     other = await asyncpg.connect(proxy.url())
 
     assert await other.fetchval("select 2") == 2
-    assert heard == []
+    assert received == []
     await other.close()
 
 
-async def test_an_idle_connection_outlives_a_silent_network(
+async def test_an_idle_connection_survives_a_silent_network(
     proxy: Proxy, client: asyncpg.Connection
 ) -> None:
     proxy.mode = Mode.DROP
@@ -129,17 +131,17 @@ async def test_only_the_listening_connection_can_be_silenced(
     proxy: Proxy, client: asyncpg.Connection, direct: asyncpg.Connection
 ) -> None:
     listener = await asyncpg.connect(proxy.url())
-    heard: list[object] = []
-    await listener.add_listener("letters", lambda *told: heard.append(told[-1]))
+    received: list[object] = []
+    await listener.add_listener("letters", lambda *arguments: received.append(arguments[-1]))
     await direct.execute("notify letters, 'before'")
-    await until(lambda: heard, 10, "the first notification")
+    await until(lambda: received, 10, "the first notification")
 
     assert proxy.silence(matching="listen") == 1
     before = proxy.network.bytes_dropped
     await direct.execute("notify letters, 'after'")
     await until(lambda: proxy.network.bytes_dropped > before, 10, "the notification was dropped")
 
-    assert heard == ["before"]
+    assert received == ["before"]
     assert await client.fetchval("select 1") == 1
     listener.terminate()
 
@@ -160,7 +162,7 @@ async def test_a_reset_breaks_open_connections_and_refuses_new_ones(
     await again.close()
 
 
-async def test_a_reset_is_a_reset_and_not_an_end(proxy: Proxy) -> None:
+async def test_a_reset_sends_rst_instead_of_fin(proxy: Proxy) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
     await until(lambda: proxy.live == 1, 10, "the proxy has accepted")
 
@@ -171,7 +173,9 @@ async def test_a_reset_is_a_reset_and_not_an_end(proxy: Proxy) -> None:
     writer.close()
 
 
-async def test_a_failover_sends_new_connections_elsewhere(proxy: Proxy, server: Cluster) -> None:
+async def test_a_failover_sends_new_connections_to_the_new_server(
+    proxy: Proxy, server: Cluster
+) -> None:
     with running_server() as standby:
         proxy.point_at(standby.url(tcp=True))
 

@@ -1,4 +1,4 @@
-"""The proxy's reading of the protocol, byte by byte, as the worst network would deliver it."""
+"""The proxy parses the protocol correctly when it arrives byte by byte."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ READY, IN_TRANSACTION = b"I", b"T"
 def test_no_byte_of_the_commits_answer_passes() -> None:
     cut = Cut("insert into letters", left=1)
     conversation = started(cut)
-    say(conversation, b"Q", b"begin\0")
-    assert heard(conversation, done("BEGIN") + ready(IN_TRANSACTION)) != b""
-    say(conversation, b"Q", b"insert into letters values (1)\0")
-    assert heard(conversation, done("INSERT 0 1") + ready(IN_TRANSACTION)) != b""
+    send(conversation, b"Q", b"begin\0")
+    assert passed(conversation, done("BEGIN") + ready(IN_TRANSACTION)) != b""
+    send(conversation, b"Q", b"insert into letters values (1)\0")
+    assert passed(conversation, done("INSERT 0 1") + ready(IN_TRANSACTION)) != b""
 
-    say(conversation, b"Q", b"COMMIT;\0")
-    answer = heard(conversation, done("COMMIT") + ready(READY))
+    send(conversation, b"Q", b"COMMIT;\0")
+    answer = passed(conversation, done("COMMIT") + ready(READY))
 
     assert answer == b""
     assert cut.happened == 1
 
 
-def test_a_statement_prepared_again_under_the_same_name_is_the_new_one() -> None:
+def test_a_statement_prepared_again_replaces_the_one_of_the_same_name() -> None:
     cut = Cut("insert into letters", left=1)
     conversation = started(cut)
-    say(conversation, b"P", b"s1\0insert into letters values (1)\0\0\0")
-    say(conversation, b"P", b"s1\0select 1\0\0\0")
+    send(conversation, b"P", b"s1\0insert into letters values (1)\0\0\0")
+    send(conversation, b"P", b"s1\0select 1\0\0\0")
 
     execute(conversation, b"s1")
     answer = done("SELECT 1") + ready(READY)
 
-    assert heard(conversation, answer) == answer
+    assert passed(conversation, answer) == answer
     assert cut.happened == 0
 
 
 def test_a_pipeline_is_cut_at_its_own_statement() -> None:
     cut = Cut("insert into letters", left=1)
     conversation = started(cut)
-    say(conversation, b"P", b"ask\0select 1\0\0\0")
-    say(conversation, b"P", b"tell\0insert into letters values (1)\0\0\0")
+    send(conversation, b"P", b"read\0select 1\0\0\0")
+    send(conversation, b"P", b"write\0insert into letters values (1)\0\0\0")
 
-    execute(conversation, b"ask")
-    execute(conversation, b"tell")
+    execute(conversation, b"read")
+    execute(conversation, b"write")
     first = done("SELECT 1") + ready(READY)
 
-    assert heard(conversation, first) == first
+    assert passed(conversation, first) == first
     assert cut.happened == 0
-    assert heard(conversation, done("INSERT 0 1") + ready(READY)) == b""
+    assert passed(conversation, done("INSERT 0 1") + ready(READY)) == b""
     assert cut.happened == 1
 
 
-def test_a_pipeline_goes_on_after_an_error() -> None:
+def test_a_pipeline_continues_after_an_error() -> None:
     cut = Cut("insert into letters", left=1)
     conversation = started(cut)
-    say(conversation, b"P", b"tell\0insert into letters values (1)\0\0\0")
+    send(conversation, b"P", b"write\0insert into letters values (1)\0\0\0")
 
-    execute(conversation, b"tell")
-    execute(conversation, b"tell")
+    execute(conversation, b"write")
+    execute(conversation, b"write")
     refused = message(b"E", b"SERROR\0\0") + ready(READY)
 
-    assert heard(conversation, refused) == refused
-    assert heard(conversation, done("INSERT 0 1") + ready(READY)) == b""
+    assert passed(conversation, refused) == refused
+    assert passed(conversation, done("INSERT 0 1") + ready(READY)) == b""
     assert cut.happened == 1
 
 
@@ -74,18 +74,18 @@ def started(cut: Cut) -> Conversation:
     return conversation
 
 
-def say(conversation: Conversation, kind: bytes, body: bytes) -> None:
+def send(conversation: Conversation, kind: bytes, body: bytes) -> None:
     for byte in message(kind, body):
         conversation.client_sent(bytes([byte]))
 
 
 def execute(conversation: Conversation, name: bytes) -> None:
-    say(conversation, b"B", b"\0" + name + b"\0" + bytes(6))
-    say(conversation, b"E", b"\0" + bytes(4))
-    say(conversation, b"S", b"")
+    send(conversation, b"B", b"\0" + name + b"\0" + bytes(6))
+    send(conversation, b"E", b"\0" + bytes(4))
+    send(conversation, b"S", b"")
 
 
-def heard(conversation: Conversation, answer: bytes) -> bytes:
+def passed(conversation: Conversation, answer: bytes) -> bytes:
     return b"".join(conversation.server_sent(bytes([byte])).passing for byte in answer)
 
 

@@ -26,7 +26,7 @@ class User(BaseModel):
 
 @pytest.fixture(autouse=True)
 async def users(psql: Any, api_url: str) -> None:
-    """A table of the user's own, with the grants that the howto tells them to give."""
+    """A table of the user's own, with the grants of the howto."""
     await psql.execute(
         "create table users (id bigint generated always as identity, email text unique);"
         "grant select, insert on users to forge_api"
@@ -35,7 +35,7 @@ async def users(psql: Any, api_url: str) -> None:
 
 @pytest.fixture(autouse=True)
 def welcome(app: Forge) -> list[Any]:
-    """What the job that greets new users was given, and by whom."""
+    """The inputs and callers of the job that greets new users."""
     seen: list[Any] = []
 
     @app.job
@@ -44,7 +44,7 @@ def welcome(app: Forge) -> list[Any]:
 
     @app.mutation
     async def register_user(ctx: MutationContext, input: Registration) -> User:
-        """Make somebody a user."""
+        """Register a user."""
         if await ctx.db.fetchval("select true from users where email = $1", input.email):
             raise Rejected(
                 "the address is taken", code="email_taken", faults={"$.email": "is taken"}

@@ -1,4 +1,4 @@
-"""Mutations and actions over HTTP: who may call, and what is answered."""
+"""Mutations and actions over HTTP: access and responses."""
 
 import logging
 from typing import Any
@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from forge import ActionContext, Forge, MutationContext, Rejected
-from forge.http.calls_described import describe
+from forge.http.openapi.definitions import describe_calls
+from tests.apps import Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import Work
 from tests.http.calls.conftest import ADD, User
 from tests.http.conftest import MakeToken
 
@@ -34,7 +34,7 @@ async def test_a_mutation_is_called_and_its_job_runs_in_the_callers_name(
     assert welcome == [({"user": 1}, auth, 7, tie)]
 
 
-async def test_a_handler_answers_no_with_its_own_status_and_code(
+async def test_rejection_has_the_handlers_status_and_code(
     http: httpx.AsyncClient, token: MakeToken, psql: Any
 ) -> None:
     await psql.execute("insert into users (email) values ('ada')")
@@ -88,7 +88,7 @@ async def test_the_code_of_a_rejection_follows_from_its_status(
     ],
     ids=range(11),
 )
-async def test_an_input_that_does_not_fit_is_refused_with_the_path_of_each_fault(
+async def test_invalid_input_lists_the_path_of_each_fault(
     http: httpx.AsyncClient,
     token: MakeToken,
     psql: Any,
@@ -109,7 +109,7 @@ async def test_an_input_that_does_not_fit_is_refused_with_the_path_of_each_fault
     assert await psql.fetchval("select count(*) from users") == 0
 
 
-async def test_what_is_not_json_or_too_large_is_refused(
+async def test_invalid_json_and_large_bodies_are_refused(
     app: Forge, http: httpx.AsyncClient, token: MakeToken
 ) -> None:
     post = "/_api/mutations/register_user"
@@ -125,7 +125,9 @@ async def test_what_is_not_json_or_too_large_is_refused(
     assert tie.json()["errors"][0]["path"] == "header.x-correlation-id"
 
 
-async def test_who_may_call(app: Forge, http: httpx.AsyncClient, token: MakeToken) -> None:
+async def test_required_roles_of_calls(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken
+) -> None:
     for role in ("user", "staff", "manager"):
 
         @app.action(name=f"for_{role}", role=role)
@@ -143,9 +145,7 @@ async def test_who_may_call(app: Forge, http: httpx.AsyncClient, token: MakeToke
     assert [await status("for_manager", *who) for who in managers] == [403, 403, 200]
 
 
-async def test_a_name_that_is_not_there_is_not_found(
-    http: httpx.AsyncClient, token: MakeToken
-) -> None:
+async def test_unknown_call_is_not_found(http: httpx.AsyncClient, token: MakeToken) -> None:
     paths = ("/_api/mutations/nothing", "/_api/actions/register_user")
 
     answers = [await http.post(path, json={}, headers=token("user")) for path in paths]
@@ -175,7 +175,7 @@ async def test_a_tenants_caller_cannot_dispatch_for_another(
     assert await psql.fetchval("select array_agg(tenant_id) from forge_jobs") == [8]
 
 
-async def test_a_mutation_has_the_grants_of_the_server_and_no_more(
+async def test_mutation_runs_with_the_servers_grants(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any
 ) -> None:
     @app.mutation
@@ -189,12 +189,12 @@ async def test_a_mutation_has_the_grants_of_the_server_and_no_more(
         assert "permission" not in answer.text
 
 
-async def test_what_a_handler_did_wrong_is_not_the_callers_fault(
+async def test_handler_error_is_an_internal_error(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, caplog: pytest.LogCaptureFixture
 ) -> None:
     @app.mutation
     async def wrong_job(ctx: MutationContext) -> None:
-        await ctx.dispatch_job("nobody has it", {"secret": "xyzzy"})
+        await ctx.dispatch_job("unknown_type", {"secret": "xyzzy"})
 
     @app.mutation
     async def wrong_output(ctx: MutationContext) -> User:
@@ -220,10 +220,10 @@ async def test_each_call_is_described_with_its_own_types(app: Forge) -> None:
     async def shout(ctx: ActionContext, text: str, times: int = 1) -> str:
         return text.upper() * times
 
-    paths, schemas = describe(app.calls.values())
+    paths, schemas = describe_calls(app.calls.values())
 
     register = paths["/_api/mutations/register_user"]["post"]
-    assert register["summary"] == "Make somebody a user."
+    assert register["summary"] == "Register a user."
     taken = register["requestBody"]["content"]["application/json"]["schema"]
     assert taken["required"] == ["email"]
     (address,) = schemas

@@ -1,4 +1,4 @@
-"""Calls that take too long, lose their connection or their caller, and many at once."""
+"""Calls that time out, lose their connection or their caller, and concurrent calls."""
 
 import asyncio
 from typing import Any
@@ -7,13 +7,13 @@ import httpx
 import pytest
 
 from forge import ActionContext, Forge, MutationContext
+from tests.calls.mutations.conftest import none_open
 from tests.faults.kit.process import until
-from tests.flow.engine.mutations.conftest import none_open
 from tests.http.calls.conftest import ADD
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 
 
-async def test_what_takes_too_long_is_answered_504_and_undone(
+async def test_timeout_returns_504_and_rolls_back(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any
 ) -> None:
     @app.mutation(timeout="50ms")
@@ -61,7 +61,7 @@ def waiting(app: Forge) -> asyncio.Event:
     return began
 
 
-async def test_a_mutation_whose_caller_goes_away_is_undone(
+async def test_mutation_is_rolled_back_when_the_caller_disconnects(
     app: Forge,
     make_server_app: MakeServerApp,
     serve: Serve,
@@ -82,7 +82,7 @@ async def test_a_mutation_whose_caller_goes_away_is_undone(
     assert await psql.fetchval("select count(*) from forge_jobs") == 0
 
 
-async def test_an_action_whose_caller_goes_away_goes_on_to_its_end(
+async def test_action_continues_when_the_caller_disconnects(
     app: Forge, make_server_app: MakeServerApp, serve: Serve, token: MakeToken, psql: Any
 ) -> None:
     began, gone = asyncio.Event(), asyncio.Event()

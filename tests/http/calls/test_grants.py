@@ -8,7 +8,7 @@ import pytest
 
 from forge import ActionContext, Config, Forge, GrantMissing, MutationContext
 from tests.http.conftest import MakeToken
-from tests.http.jobs import code
+from tests.http.job_client import code
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ async def invoices(psql: Any, app: Forge) -> None:
 @pytest.mark.parametrize(
     ("kind", "name"), [("mutation", "write_invoice"), ("action", "count_invoices")]
 )
-async def test_over_http_the_answer_says_that_a_grant_is_missing_and_the_log_which(
+async def test_missing_grant_is_reported_and_logged(
     http: httpx.AsyncClient,
     token: MakeToken,
     caplog: pytest.LogCaptureFixture,
@@ -39,8 +39,8 @@ async def test_over_http_the_answer_says_that_a_grant_is_missing_and_the_log_whi
 
     assert code(answer) == (500, "internal")
     assert answer.json()["detail"] == (
-        f"the server's database login lacks a grant that the {kind} {name} needs; "
-        "the server's log says which"
+        f"the server's database login lacks a grant for the {kind} {name}; "
+        "the server's log has the details"
     )
     assert f"the {kind} {name} lacks a grant: permission denied for table invoices" in caplog.text
     assert "`grant select, insert on TABLE to forge_api`" in caplog.text

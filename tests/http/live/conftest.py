@@ -1,4 +1,4 @@
-"""A server on a real port, and a job that changes under the eyes of those who follow it."""
+"""A server on a real port, and a job that changes while it is followed."""
 
 import secrets
 import time
@@ -56,7 +56,7 @@ async def quick(address: str, token: MakeToken) -> AsyncIterator[Client]:
 
 @pytest.fixture
 def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
-    """Let so many seconds pass at once for whoever asks what time it is."""
+    """Advance the clock by `seconds`."""
     right = time.time
 
     def let_pass(seconds: float) -> None:
@@ -77,9 +77,9 @@ async def change(psql: Any, job_id: UUID, percent: int) -> None:
     await psql.execute("select pg_notify('forge_changes', $1)", job_id.hex)
 
 
-def assert_error(told: dict[str, Any], code: str, job_id: Any = None) -> None:
-    """Whether what was told is an error with this code, of this job."""
-    assert (told["type"], told["code"]) == ("error", code), told
-    assert told["message"]
+def assert_error(message: dict[str, Any], code: str, job_id: Any = None) -> None:
+    """Assert that a message is an error with this code and job."""
+    assert (message["type"], message["code"]) == ("error", code), message
+    assert message["message"]
     if job_id is not None:
-        assert told["job_id"] == str(job_id)
+        assert message["job_id"] == str(job_id)

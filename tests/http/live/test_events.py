@@ -1,4 +1,4 @@
-"""Server-sent events: the same as on a socket, for one job and for those without sockets."""
+"""Server-sent events: live updates of one job."""
 
 import asyncio
 import json
@@ -8,13 +8,13 @@ from uuid import uuid4
 import pytest
 
 from forge import Forge, JobContext, JobHandle
-from forge.http import live_stream, live_view
+from forge.http.live import event_stream, view
+from tests.apps import Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import Work
-from tests.flow.engine.early_completion import complete_early
 from tests.http.conftest import MakeToken
 from tests.http.live.conftest import PassTime
 from tests.http.live_client import events, watch_token
+from tests.worker.early_completion import complete_early
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ async def handle(app: Forge) -> JobHandle:
     return await export.dispatch({"known": "plans"}, tenant_id=7)
 
 
-async def test_a_job_is_shown_as_it_stands_at_each_change_and_to_its_end(
+async def test_stream_sends_each_change_until_the_end(
     app: Forge, work: Work, address: str, handle: JobHandle, token: MakeToken
 ) -> None:
     seen = []
@@ -42,7 +42,7 @@ async def test_a_job_is_shown_as_it_stands_at_each_change_and_to_its_end(
 
     assert [seen[0]["status"], seen[-1]["status"]] == ["pending", "completed"]
     assert (seen[-1]["output"], seen[-1]["progress_message"]) == ({"known": "plans"}, "two\nlines")
-    assert set(seen[0]) == {*live_view.COLUMNS, "state", "output", "undecodable"}
+    assert set(seen[0]) == {*view.COLUMNS, "state", "output", "undecodable"}
     assert last_id.endswith("-final")
 
 
@@ -65,7 +65,7 @@ async def test_job_that_awaits_its_output_is_shown_as_running(
     assert last["id"].endswith("-final")
 
 
-async def test_job_whose_handler_goes_on_for_long_is_shown_as_completed(
+async def test_completed_job_is_shown_before_its_handler_returns(
     app: Forge, work: Work, address: str, token: MakeToken
 ) -> None:
     handle, go_on = await complete_early(app, work, output=None)
@@ -78,7 +78,7 @@ async def test_job_whose_handler_goes_on_for_long_is_shown_as_completed(
     assert [job["status"] for job in seen] == ["running", "completed"]
 
 
-async def test_nobody_on_the_way_may_keep_the_events(
+async def test_events_are_not_cached_or_buffered(
     address: str, handle: JobHandle, token: MakeToken
 ) -> None:
     async with events(address, handle.id, token("user", tenant=7)) as stream:
@@ -89,7 +89,7 @@ async def test_nobody_on_the_way_may_keep_the_events(
     assert headers["x-accel-buffering"] == "no"
 
 
-async def test_who_comes_back_gets_the_present_first_and_after_the_end_nothing(
+async def test_reconnect_gets_the_current_state_or_204(
     app: Forge, work: Work, address: str, handle: JobHandle, token: MakeToken
 ) -> None:
     caller = token("user")
@@ -124,7 +124,7 @@ async def test_a_watch_token_shows_its_job_and_no_other(
 
 
 @pytest.mark.parametrize("lifetime", [-1, 0])
-async def test_a_watch_token_that_is_over_shows_nothing(
+async def test_expired_watch_token_is_refused(
     address: str, handle: JobHandle, lifetime: float
 ) -> None:
     token = watch_token(handle.id, lifetime=lifetime)
@@ -149,7 +149,7 @@ async def test_a_job_is_shown_to_its_tenant_and_to_operators(
         assert stream.answer.status_code == answer
 
 
-async def test_without_a_token_there_is_nothing_to_see(address: str, handle: JobHandle) -> None:
+async def test_stream_requires_a_token(address: str, handle: JobHandle) -> None:
     async with events(address, handle.id) as stream:
         assert await problem(stream) == (401, "unauthenticated")
 
@@ -173,7 +173,7 @@ async def test_a_job_that_is_deleted_ends_the_stream(
         assert await stream.next() is None
 
 
-async def test_a_token_that_ends_ends_the_stream(
+async def test_expired_token_ends_the_stream(
     address: str, handle: JobHandle, token: MakeToken, pass_time: PassTime
 ) -> None:
     async with events(address, handle.id, token("user", lifetime=60)) as stream:
@@ -185,11 +185,11 @@ async def test_a_token_that_ends_ends_the_stream(
         assert json.loads(event["data"])["code"] == "unauthenticated"
 
 
-async def test_silence_is_broken_for_the_proxies(
+async def test_keep_alive_comments_are_sent(
     address: str, handle: JobHandle, token: MakeToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_stream, "RECHECK", 0.02)
-    monkeypatch.setattr(live_stream, "KEEP_ALIVE", 0.04)
+    monkeypatch.setattr(event_stream, "RECHECK_INTERVAL", 0.02)
+    monkeypatch.setattr(event_stream, "KEEP_ALIVE_INTERVAL", 0.04)
     async with events(address, handle.id, token("user")) as stream:
         await stream.job()
         async with asyncio.timeout(10):
@@ -200,15 +200,15 @@ async def test_silence_is_broken_for_the_proxies(
                 pytest.fail("the stream ended without a word")
 
 
-async def test_a_client_that_went_away_is_noticed(
+async def test_disconnected_client_is_detected(
     api: Any, address: str, handle: JobHandle, token: MakeToken
 ) -> None:
     async with events(address, handle.id, token("user")) as stream:
         await stream.job()
-        _, hub = api.state.live
+        hub = api.state.live_hub.hub
         assert len(hub._watched) == 1
 
-    await until(lambda: hub._watched == {}, 10, "nobody is watched any more")
+    await until(lambda: hub._watched == {}, 10, "nothing is watched any more")
 
 
 async def problem(stream: Any) -> tuple[int, str]:

@@ -9,16 +9,16 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from forge import Forge
-from forge.http import live_events
-from forge.store.connecting import Connector
+from forge.http.live import event_stream
+from forge.store.connection.opening import Connector
+from tests.apps import MakeApp
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import MakeApp
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.live.conftest import change
 from tests.http.live_client import Client, Served, client, events
 
 
-async def test_nothing_is_missed_over_a_restart_of_the_server(
+async def test_no_change_is_missed_over_a_server_restart(
     app: Forge, make_server_app: MakeServerApp, job_id: UUID, token: MakeToken, psql: Any
 ) -> None:
     first = Served(make_server_app(app))
@@ -52,7 +52,7 @@ async def test_nothing_is_missed_over_a_restart_of_the_server(
     assert seen == [0, 2, 3]
 
 
-async def test_a_server_that_stops_says_so_and_keeps_nobody_waiting(
+async def test_shutdown_closes_sockets_promptly(
     app: Forge, make_server_app: MakeServerApp, job_id: UUID, token: MakeToken
 ) -> None:
     served = Served(make_server_app(app))
@@ -86,21 +86,23 @@ async def test_nothing_is_missed_when_connections_are_lost(
         await quick.job(lambda job, percent=percent: job["progress_percent"] == percent)
 
 
-async def test_a_row_changed_or_deleted_by_hand_is_told(
-    quick: Client, job_id: UUID, psql: Any
-) -> None:
+async def test_manual_update_or_delete_is_sent(quick: Client, job_id: UUID, psql: Any) -> None:
     await quick.subscribe(job_id)
     await quick.job()
 
     await psql.execute("update forge_jobs set status = 'cancelled'")
     assert (await quick.job())["state"] == "cancelled"
     await psql.execute("delete from forge_jobs")
-    told = await quick.next()
+    message = await quick.next()
 
-    assert (told["type"], told["code"], told["job_id"]) == ("error", "not_found", str(job_id))
+    assert (message["type"], message["code"], message["job_id"]) == (
+        "error",
+        "not_found",
+        str(job_id),
+    )
 
 
-async def test_a_job_that_changes_its_tenant_is_shown_no_more(
+async def test_job_that_changes_its_tenant_is_no_longer_shown(
     address: str, job_id: UUID, token: MakeToken, psql: Any
 ) -> None:
     async with client(address, token("user", tenant=7)) as live:
@@ -119,7 +121,7 @@ async def test_without_a_database_the_stream_is_unavailable_and_the_socket_waits
     token: MakeToken,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(live_events, "PATIENCE", 0.3)
+    monkeypatch.setattr(event_stream, "FIRST_STATE_TIMEOUT", 0.3)
     api = make_server_app(make_app())
     url, api.state.forge.database_url = api.state.forge.database_url, "postgresql://127.0.0.1:1/x"
     address = await serve(api)

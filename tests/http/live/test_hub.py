@@ -1,4 +1,4 @@
-"""The hub: one read for all that changed, and nobody is told too much or too little."""
+"""The hub: one read per batch of changes, and every watcher gets exactly its jobs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -7,10 +7,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from forge import ForgeError, UnknownJob, hub
-from forge.hub import Closed, Hub
+from forge import ForgeError, UnknownJob
+from forge.jobs import hub
+from forge.jobs.hub import Closed, Hub
 from forge.store import jobs, notify
-from forge.store.database import Database
+from forge.store.connection.database import Database
+from forge.store.connection.link import SessionOptions
+from forge.store.connection.tenant import Callers
 from forge.store.statement import Row
 from tests.faults.kit.process import until
 
@@ -22,25 +25,25 @@ READS = """
 
 
 class Board:
-    """What was told: the messages of each job, in order."""
+    """The messages of each job, in order."""
 
     def __init__(self) -> None:
-        self.told: dict[UUID, list[str]] = {}
+        self.received: dict[UUID, list[str]] = {}
         self.errors: list[ForgeError] = []
 
-    def tell(self, job_id: UUID, news: Any) -> None:
+    def notify(self, job_id: UUID, news: Any) -> None:
         if isinstance(news, ForgeError):
             self.errors.append(news)
         else:
-            self.told.setdefault(job_id, []).append(news)
+            self.received.setdefault(job_id, []).append(news)
 
     def has(self, ids: Sequence[UUID], message: str) -> bool:
-        return all(self.told.get(job_id, ["nothing"])[-1] == message for job_id in ids)
+        return all(self.received.get(job_id, ["nothing"])[-1] == message for job_id in ids)
 
 
 @pytest.fixture
 async def watching(database: Database) -> AsyncIterator[Hub[str]]:
-    """A hub that tells the progress messages of jobs."""
+    """A hub that sends the progress messages of jobs."""
     opened: Hub[str] = Hub(database, jobs.changed_view, _message)
     yield opened
     await opened.close()
@@ -48,7 +51,7 @@ async def watching(database: Database) -> AsyncIterator[Hub[str]]:
 
 @pytest.fixture
 def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing but notifications make the hub look."""
+    """Disable polling, so that only notifications make the hub read."""
     monkeypatch.setattr(hub, "POLL", 1000)
     monkeypatch.setattr(hub, "DEAF_POLL", 1000)
 
@@ -60,97 +63,95 @@ async def test_a_batch_of_changes_is_one_read_however_many_are_watched(
     await psql.execute("create extension pg_stat_statements")
     board, ids = Board(), await dispatched(psql, 1000)
     for job_id in ids:
-        watching.watch(job_id, board.tell)
-    await until(lambda: board.has(ids, ""), 20, "all are told the present")
+        watching.watch(job_id, board.notify)
+    await until(lambda: board.has(ids, ""), 20, "all are notified of the state")
     await heard(watching, board, psql, database)
 
     await psql.execute("select pg_stat_statements_reset()")
     await changed(psql, ids, "all")
     await database.run(notify.send(notify.CHANGES, notify.changes_payload(set(ids))))
-    await until(lambda: board.has(ids, "all"), 20, "all are told")
+    await until(lambda: board.has(ids, "all"), 20, "all are notified")
     assert dict(await psql.fetchrow(READS)) == {"calls": 1, "rows": 1000}
 
     await psql.execute("select pg_stat_statements_reset()")
     await changed(psql, ids[:100], "some")
     await database.run(notify.send(notify.CHANGES, notify.changes_payload(set(ids[:100]))))
-    await until(lambda: board.has(ids[:100], "some"), 20, "those are told")
+    await until(lambda: board.has(ids[:100], "some"), 20, "those are notified")
     assert dict(await psql.fetchrow(READS)) == {"calls": 1, "rows": 100}
     assert board.has(ids[100:], "all")
 
 
 @pytest.mark.usefixtures("seldom")
-async def test_what_nobody_watches_is_not_read(
+async def test_unwatched_jobs_are_not_read(
     watching: Hub[str], psql: Any, database: Database
 ) -> None:
     await psql.execute("create extension pg_stat_statements")
     board, (mine, other) = Board(), await dispatched(psql, 2)
-    watching.watch(mine, board.tell)
+    watching.watch(mine, board.notify)
     await heard(watching, board, psql, database)
     await psql.execute("select pg_stat_statements_reset()")
 
     await database.run(notify.send(notify.CHANGES, other.hex))
     await changed(psql, [mine], "now")
     await database.run(notify.send(notify.CHANGES, mine.hex))
-    await until(lambda: board.has([mine], "now"), 10, "mine is told")
+    await until(lambda: board.has([mine], "now"), 10, "mine is notified")
 
     assert dict(await psql.fetchrow(READS)) == {"calls": 1, "rows": 1}
 
 
-async def test_newcomers_are_told_the_present_and_the_others_nothing_new(
-    watching: Hub[str], psql: Any
-) -> None:
+async def test_new_watcher_gets_the_state_and_others_nothing(watching: Hub[str], psql: Any) -> None:
     first, second, (job_id,) = Board(), Board(), await dispatched(psql, 1)
-    watching.watch(job_id, first.tell)
-    await until(lambda: first.has([job_id], ""), 10, "the first is told")
+    watching.watch(job_id, first.notify)
+    await until(lambda: first.has([job_id], ""), 10, "the first is notified")
 
-    watching.watch(job_id, second.tell)
-    await until(lambda: second.has([job_id], ""), 10, "the second is told")
+    watching.watch(job_id, second.notify)
+    await until(lambda: second.has([job_id], ""), 10, "the second is notified")
     await changed(psql, [job_id], "changed")
-    await until(lambda: first.has([job_id], "changed"), 10, "the first is told of the change")
-    await until(lambda: second.has([job_id], "changed"), 10, "the second is told of the change")
+    await until(lambda: first.has([job_id], "changed"), 10, "the first is notified of the change")
+    await until(lambda: second.has([job_id], "changed"), 10, "the second is notified of the change")
 
-    assert first.told == second.told == {job_id: ["", "changed"]}
+    assert first.received == second.received == {job_id: ["", "changed"]}
 
 
-async def test_a_change_that_nobody_announced_is_found(watching: Hub[str], psql: Any) -> None:
+async def test_unannounced_change_is_found(watching: Hub[str], psql: Any) -> None:
     board, ids = Board(), await dispatched(psql, 3)
     for job_id in ids:
-        watching.watch(job_id, board.tell)
-    await until(lambda: board.has(ids, ""), 10, "all are told")
+        watching.watch(job_id, board.notify)
+    await until(lambda: board.has(ids, ""), 10, "all are notified")
 
     await changed(psql, ids, "by hand")
-    await until(lambda: board.has(ids, "by hand"), 10, "all are told of the change")
+    await until(lambda: board.has(ids, "by hand"), 10, "all are notified of the change")
 
     await psql.execute("delete from forge_jobs where id = $1", ids[0])
-    await until(lambda: board.errors, 10, "it is told gone")
+    await until(lambda: board.errors, 10, "it is notified of the deletion")
     assert isinstance(board.errors[0], UnknownJob)
 
 
-async def test_announcements_do_not_hide_what_is_not_announced(
+async def test_announcements_do_not_hide_unannounced_changes(
     watching: Hub[str], psql: Any, database: Database
 ) -> None:
     board, (busy, quiet) = Board(), await dispatched(psql, 2)
-    watching.watch(busy, board.tell)
-    watching.watch(quiet, board.tell)
-    await until(lambda: board.has([busy, quiet], ""), 10, "both are told")
+    watching.watch(busy, board.notify)
+    watching.watch(quiet, board.notify)
+    await until(lambda: board.has([busy, quiet], ""), 10, "both are notified")
     await changed(psql, [quiet], "by hand")
 
     async def announce_again() -> bool:
         await database.run(notify.send(notify.CHANGES, busy.hex))
         return board.has([quiet], "by hand")
 
-    await until(announce_again, 10, "the quiet one is told")
+    await until(announce_again, 10, "the quiet one is notified")
 
 
-async def test_behind_a_pooler_it_looks_by_itself(database_url: str, psql: Any) -> None:
-    database = Database(database_url, pooler=True)
+async def test_hub_polls_behind_a_pooler(database_url: str, psql: Any) -> None:
+    database = Database(database_url, session=SessionOptions(Callers(), pooler=True))
     pooled: Hub[str] = Hub(database, jobs.changed_view, _message)
     board, (job_id,) = Board(), await dispatched(psql, 1)
-    pooled.watch(job_id, board.tell)
-    await until(lambda: board.has([job_id], ""), 10, "it is told")
+    pooled.watch(job_id, board.notify)
+    await until(lambda: board.has([job_id], ""), 10, "it is notified")
 
     await changed(psql, [job_id], "changed")
-    await until(lambda: board.has([job_id], "changed"), 10, "it is told of the change")
+    await until(lambda: board.has([job_id], "changed"), 10, "it is notified of the change")
 
     listening = "select count(*) from pg_stat_activity where query ilike 'listen%'"
     assert await psql.fetchval(listening) == 0
@@ -159,22 +160,20 @@ async def test_behind_a_pooler_it_looks_by_itself(database_url: str, psql: Any) 
 
 
 @pytest.mark.parametrize("payload", ["nonsense", "00", "\N{SNOWMAN}"])
-async def test_a_strange_notification_harms_nobody(
+async def test_malformed_notification_is_ignored(
     watching: Hub[str], psql: Any, database: Database, payload: str
 ) -> None:
     board, (job_id,) = Board(), await dispatched(psql, 1)
-    watching.watch(job_id, board.tell)
+    watching.watch(job_id, board.notify)
     await heard(watching, board, psql, database)
 
     await changed(psql, [job_id], "changed")
     await database.run(notify.send(notify.CHANGES, payload))
 
-    await until(lambda: board.has([job_id], "changed"), 10, "it is told of the change")
+    await until(lambda: board.has([job_id], "changed"), 10, "it is notified of the change")
 
 
-async def test_one_row_that_cannot_be_read_keeps_nobody_else_waiting(
-    database: Database, psql: Any
-) -> None:
+async def test_unreadable_row_does_not_delay_others(database: Database, psql: Any) -> None:
     bad, good = ids = await dispatched(psql, 2)
 
     def state_of(row: Any) -> str:
@@ -185,9 +184,9 @@ async def test_one_row_that_cannot_be_read_keeps_nobody_else_waiting(
     picky: Hub[str] = Hub(database, jobs.changed_view, state_of)
     board = Board()
     for job_id in ids:
-        picky.watch(job_id, board.tell)
+        picky.watch(job_id, board.notify)
 
-    await until(lambda: board.has([good], "fine"), 10, "the good one is told")
+    await until(lambda: board.has([good], "fine"), 10, "the good one is notified")
     assert "cannot be read" in str(board.errors[0])
     await picky.close()
 
@@ -195,30 +194,28 @@ async def test_one_row_that_cannot_be_read_keeps_nobody_else_waiting(
 async def test_a_slow_reader_gets_the_newest(watching: Hub[str], psql: Any) -> None:
     board, (job_id,) = Board(), await dispatched(psql, 1)
     with watching.watching(job_id) as newest:
-        watching.watch(job_id, board.tell)
+        watching.watch(job_id, board.notify)
         for message in ("one", "two", "three"):
             await changed(psql, [job_id], message)
-            await until(lambda m=message: board.has([job_id], m), 10, "the quick one is told")
+            await until(lambda m=message: board.has([job_id], m), 10, "the quick one is notified")
 
         assert await newest.next() == "three"
 
 
-async def test_who_left_leaves_nothing_behind(watching: Hub[str], psql: Any) -> None:
+async def test_unwatch_frees_all_state(watching: Hub[str], psql: Any) -> None:
     board, ids = Board(), await dispatched(psql, 10)
     for job_id in ids:
-        watching.watch(job_id, board.tell)
-    await until(lambda: board.has(ids, ""), 10, "all are told")
+        watching.watch(job_id, board.notify)
+    await until(lambda: board.has(ids, ""), 10, "all are notified")
 
     for job_id in ids:
-        watching.unwatch(job_id, board.tell)
-    watching.unwatch(uuid4(), board.tell)
+        watching.unwatch(job_id, board.notify)
+    watching.unwatch(uuid4(), board.notify)
 
     assert watching._watched == {}
 
 
-async def test_who_still_watches_at_the_end_is_told_that_it_ends(
-    watching: Hub[str], psql: Any
-) -> None:
+async def test_close_notifies_remaining_watchers(watching: Hub[str], psql: Any) -> None:
     (job_id,) = await dispatched(psql, 1)
     with watching.watching(job_id) as newest:
         await newest.next()
@@ -229,14 +226,14 @@ async def test_who_still_watches_at_the_end_is_told_that_it_ends(
             await waiting
 
 
-async def test_a_listener_that_hears_nothing_is_replaced(
+async def test_silent_listener_is_replaced(
     watching: Hub[str], psql: Any, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "POLL", 0.1)
     board, (job_id,) = Board(), await dispatched(psql, 1)
-    watching.watch(job_id, board.tell)
+    watching.watch(job_id, board.notify)
     await heard(watching, board, psql, database)
-    listener = watching._ear._listener
+    listener = watching._listener._listener
     connection = listener._connection
     assert connection is not None
     # It stays open and hears nothing, as behind a firewall that forgot it.
@@ -264,12 +261,12 @@ async def changed(psql: Any, ids: Sequence[UUID], message: str) -> None:
 
 
 async def heard(watching: Hub[str], board: Board, psql: Any, database: Database) -> None:
-    """Wait until the hub hears notifications, and has looked at what it was to look at."""
-    await until(watching._ear.hears, 10, "the hub listens")
+    """Wait until the hub receives notifications and has read all pending changes."""
+    await until(watching._listener.hears, 10, "the hub listens")
     (mark,) = await dispatched(psql, 1)
-    watching.watch(mark, board.tell)
-    await until(lambda: board.has([mark], ""), 10, "the mark is told")
+    watching.watch(mark, board.notify)
+    await until(lambda: board.has([mark], ""), 10, "the mark is notified")
     await changed(psql, [mark], "heard")
     await database.run(notify.send(notify.CHANGES, mark.hex))
-    await until(lambda: board.has([mark], "heard"), 10, "the mark's change is told")
-    watching.unwatch(mark, board.tell)
+    await until(lambda: board.has([mark], "heard"), 10, "the mark's change is received")
+    watching.unwatch(mark, board.notify)

@@ -1,4 +1,4 @@
-"""Readers that are slow, stall, vanish, or come and go by the hundred."""
+"""Slow, stalled and vanished readers, and hundreds of sockets."""
 
 import asyncio
 import socket
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from forge.http import live_conversation, live_stream
+from forge.http.live import event_stream, websocket
 from tests.faults.kit.process import until
 from tests.http.conftest import MakeToken
 from tests.http.live.conftest import change
@@ -16,7 +16,7 @@ from tests.http.live_client import Client, client
 ROUNDS = 30
 
 
-async def test_a_slow_reader_gets_the_newest_and_holds_up_nobody(
+async def test_slow_reader_gets_the_newest_and_delays_no_one(
     address: str, quick: Client, job_id: UUID, token: MakeToken, psql: Any
 ) -> None:
     async with client(address, token("user"), max_queue=1, sock=narrow(address)) as slow:
@@ -31,7 +31,7 @@ async def test_a_slow_reader_gets_the_newest_and_holds_up_nobody(
     assert read < ROUNDS - 10
 
 
-async def test_what_a_slow_reader_has_yet_to_read_does_not_grow(
+async def test_unsent_state_of_a_slow_reader_is_bounded(
     address: str,
     quick: Client,
     job_id: UUID,
@@ -39,7 +39,7 @@ async def test_what_a_slow_reader_has_yet_to_read_does_not_grow(
     psql: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    held = conversations(monkeypatch)
+    held = opened_sockets(monkeypatch)
     async with client(address, token("user"), max_queue=1, sock=narrow(address)) as slow:
         await slow.subscribe(job_id)
         await quick.subscribe(job_id)
@@ -50,7 +50,7 @@ async def test_what_a_slow_reader_has_yet_to_read_does_not_grow(
 
 
 @pytest.mark.parametrize("kind", ["socket", "stream"])
-async def test_a_reader_that_takes_nothing_is_given_up(
+async def test_stalled_reader_is_disconnected(
     api: Any,
     address: str,
     quick: Client,
@@ -60,8 +60,8 @@ async def test_a_reader_that_takes_nothing_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
 ) -> None:
-    monkeypatch.setattr(live_conversation, "STALL", 0.3)
-    monkeypatch.setattr(live_stream, "STALL", 0.3)
+    monkeypatch.setattr(websocket, "SEND_TIMEOUT", 0.3)
+    monkeypatch.setattr(event_stream, "SEND_TIMEOUT", 0.3)
     other = await psql.fetchval("insert into forge_jobs (job_type) values ('y') returning id")
     stalled = client(address, token("user"), max_queue=1) if kind == "socket" else None
     if stalled is not None:
@@ -70,11 +70,11 @@ async def test_a_reader_that_takes_nothing_is_given_up(
     else:
         writer = await a_stream_that_nobody_reads(address, job_id, token("user"))
     await quick.subscribe(other)
-    await until(lambda: len(api.state.live[1]._watched) == 2, 10, "both are watched")
+    await until(lambda: len(api.state.live_hub.hub._watched) == 2, 10, "both are watched")
 
     async def changed_again() -> bool:
         await change(psql, job_id, 1)
-        return list(api.state.live[1]._watched) == [other]
+        return list(api.state.live_hub.hub._watched) == [other]
 
     await until(changed_again, 20, "the stalled one is given up")
     await change(psql, other, 5)
@@ -85,7 +85,7 @@ async def test_a_reader_that_takes_nothing_is_given_up(
         writer.transport.abort()
 
 
-async def test_a_client_that_vanishes_leaves_nothing_behind(
+async def test_vanished_client_frees_all_state(
     api: Any, address: str, job_id: UUID, token: MakeToken
 ) -> None:
     async with client(address, token("user")) as live:
@@ -93,10 +93,10 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(
         await live.job()
         live.socket.transport.abort()
 
-        await until(lambda: api.state.live[1]._watched == {}, 10, "nothing is watched")
+        await until(lambda: api.state.live_hub.hub._watched == {}, 10, "nothing is watched")
 
 
-async def test_hundreds_of_sockets_come_and_go_without_a_trace(
+async def test_hundreds_of_sockets_leak_nothing(
     api: Any, address: str, quick: Client, job_id: UUID, token: MakeToken
 ) -> None:
     await quick.subscribe(job_id)
@@ -112,12 +112,12 @@ async def test_hundreds_of_sockets_come_and_go_without_a_trace(
         await asyncio.gather(*(come_and_go() for _ in range(30)))
 
     await until(lambda: len(asyncio.all_tasks()) <= before, 10, "no task is left")
-    (watched,) = api.state.live[1]._watched.values()
-    assert len(watched.tells) == 1
+    (watched,) = api.state.live_hub.hub._watched.values()
+    assert len(watched.callbacks) == 1
 
 
 def narrow(address: str) -> socket.socket:
-    """Open a connection whose system takes in next to nothing that is not read."""
+    """Open a connection with a tiny receive buffer."""
     host, port = address.removeprefix("http://").split(":")
     opened = socket.socket()
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -147,14 +147,14 @@ async def a_stream_that_nobody_reads(
     return writer
 
 
-def conversations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return the list of all conversations that are begun from here on."""
-    begun: list[Any] = []
-    hold = live_conversation.Conversation.hold
+def opened_sockets(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return a list of all sockets that are opened from now on."""
+    opened: list[Any] = []
+    serve = websocket.FollowerSocket.serve
 
-    async def noted(self: Any) -> None:
-        begun.append(self)
-        await hold(self)
+    async def record(self: Any) -> None:
+        opened.append(self)
+        await serve(self)
 
-    monkeypatch.setattr(live_conversation.Conversation, "hold", noted)
-    return begun
+    monkeypatch.setattr(websocket.FollowerSocket, "serve", record)
+    return opened

@@ -1,4 +1,4 @@
-"""The socket: who may follow what, and what they are shown."""
+"""The socket: access and updates."""
 
 import asyncio
 import json
@@ -8,15 +8,15 @@ from uuid import uuid4
 import pytest
 
 from forge import Forge, JobContext, JobHandle
-from forge.http import live_view
-from tests.flow.engine.conftest import Work
-from tests.flow.engine.early_completion import complete_early
+from forge.http.live import view
+from tests.apps import Work
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.live.conftest import assert_error
 from tests.http.live_client import client, watch_token
+from tests.worker.early_completion import complete_early
 
 
-async def test_a_job_is_shown_as_it_stands_and_at_each_change(
+async def test_socket_sends_the_state_and_each_change(
     app: Forge, work: Work, address: str, handle: JobHandle, token: MakeToken
 ) -> None:
     async with client(address, token("user", tenant=7)) as live:
@@ -34,7 +34,7 @@ async def test_a_job_is_shown_as_it_stands_and_at_each_change(
     assert (after["progress_percent"], after["progress_message"]) == (100, "almost")
 
 
-async def test_every_step_that_lasts_is_shown(
+async def test_every_lasting_status_is_sent(
     app: Forge, work: Work, address: str, token: MakeToken
 ) -> None:
     steps = [asyncio.Event() for _ in range(5)]
@@ -70,14 +70,14 @@ async def test_job_that_awaits_its_output_is_shown_as_running(
     assert last["output"] == "receipt"
 
 
-async def test_no_more_is_shown_than_a_follower_needs(
+async def test_followers_see_only_the_live_view(
     address: str, handle: JobHandle, token: MakeToken
 ) -> None:
     async with client(address, token("user", tenant=7)) as live:
         await live.subscribe(handle.id)
         job = await live.job()
 
-    assert set(job) == {*live_view.COLUMNS, "state", "output", "undecodable"}
+    assert set(job) == {*view.COLUMNS, "state", "output", "undecodable"}
     assert "plans" not in json.dumps(job)
 
 
@@ -101,7 +101,7 @@ async def test_many_jobs_are_followed_on_one_socket(
     assert outputs == {str(handle.id): n for n, handle in enumerate(handles)}
 
 
-async def test_who_speaks_may_be_said_in_the_first_message(
+async def test_auth_message_authenticates_the_socket(
     address: str, handle: JobHandle, token: MakeToken
 ) -> None:
     bearer = token("user", tenant=7)["Authorization"].removeprefix("Bearer ")
@@ -142,12 +142,12 @@ async def test_a_job_is_shown_to_its_tenant_and_to_operators(
 ) -> None:
     async with client(address, token(*roles, tenant=tenant)) as live:
         await live.subscribe(handle.id)
-        told = await live.next()
+        message = await live.next()
 
     if sees:
-        assert told["job"]["id"] == str(handle.id)
+        assert message["job"]["id"] == str(handle.id)
     else:
-        assert_error(told, "not_found", handle.id)
+        assert_error(message, "not_found", handle.id)
 
 
 async def test_a_job_without_a_tenant_is_shown_to_operators_only(
@@ -170,7 +170,7 @@ async def test_a_job_that_does_not_exist_is_not_found(address: str, token: MakeT
         assert_error(await live.next(), "not_found", job_id)
 
 
-async def test_who_unsubscribes_hears_no_more_of_that_job(
+async def test_unsubscribe_stops_updates(
     app: Forge, work: Work, address: str, handle: JobHandle, token: MakeToken
 ) -> None:
     other = await app.dispatch("export", {}, priority="background")
@@ -194,7 +194,7 @@ async def test_who_unsubscribes_hears_no_more_of_that_job(
     assert heard == {str(other.id)}
 
 
-async def test_who_subscribes_again_is_shown_the_present_again(
+async def test_second_subscribe_sends_the_state_again(
     address: str, handle: JobHandle, token: MakeToken
 ) -> None:
     async with client(address, token("user")) as live:

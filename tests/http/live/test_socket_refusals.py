@@ -1,4 +1,4 @@
-"""The socket: who gets none, and what may not be said on it."""
+"""The socket: refused connections and invalid messages."""
 
 import asyncio
 import json
@@ -9,16 +9,16 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from forge import JobHandle
-from forge.http import live_conversation, live_pace
-from forge.http.live_messages import LARGEST, read
-from forge.http.problem import Problem
+from forge.http.live import websocket
+from forge.http.live.messages import MAX_MESSAGE_SIZE, read
+from forge.http.problems.problem import Problem
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.live.conftest import assert_error
 from tests.http.live_client import client
 
 
 @pytest.mark.parametrize("scheme", ["Bearer nonsense", "Basic YTpi"])
-async def test_a_bad_header_is_refused_before_there_is_a_socket(address: str, scheme: str) -> None:
+async def test_bad_header_is_refused_before_the_upgrade(address: str, scheme: str) -> None:
     with pytest.raises(InvalidStatus) as refused:
         async with client(address, {"Authorization": scheme}):
             pass
@@ -27,7 +27,7 @@ async def test_a_bad_header_is_refused_before_there_is_a_socket(address: str, sc
     assert json.loads(refused.value.response.body)["code"] == "unauthenticated"
 
 
-async def test_a_bad_token_in_the_first_message_ends_the_conversation(address: str) -> None:
+async def test_bad_token_in_an_auth_message_closes_the_socket(address: str) -> None:
     async with client(address) as live:
         await live.say("auth", token="nonsense")
 
@@ -43,11 +43,11 @@ async def test_a_token_without_a_role_is_refused(address: str, token: MakeToken)
     assert refused.value.response.status_code == 403
 
 
-async def test_who_never_says_who_they_are_is_sent_away(
+async def test_socket_without_authentication_is_closed(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_conversation, "INTRODUCTION", 0.2)
-    monkeypatch.setattr(live_conversation, "RECHECK", 0.1)
+    monkeypatch.setattr(websocket, "AUTH_TIMEOUT", 0.2)
+    monkeypatch.setattr(websocket, "RECHECK_INTERVAL", 0.1)
     async with client(address) as live:
         await live.say("subscribe", job_id=uuid4())
         assert_error(await live.next(), "unauthenticated")
@@ -71,7 +71,7 @@ async def test_who_never_says_who_they_are_is_sent_away(
         ("[" * 30_000, "bad_request"),
     ],
 )
-async def test_what_cannot_be_read_is_an_error_and_nothing_more(
+async def test_malformed_message_gets_an_error(
     address: str, handle: JobHandle, token: MakeToken, said: str | bytes, code: str
 ) -> None:
     async with client(address, token("user")) as live:
@@ -83,52 +83,50 @@ async def test_what_cannot_be_read_is_an_error_and_nothing_more(
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("sent", "detail"),
     [
         ({"type": "hush"}, "$.type: must be auth, subscribe or unsubscribe"),
         ({"type": "subscribe"}, "$.job_id: Field required"),
         ({"type": "auth", "token": ["hush"]}, "$.token: Input should be a valid string"),
     ],
 )
-def test_a_fault_is_told_by_its_place_and_not_by_what_was_sent(said: Any, told: str) -> None:
+def test_errors_have_a_path_and_no_value(sent: Any, detail: str) -> None:
     with pytest.raises(Problem) as refused:
-        read({"type": "websocket.receive", "text": json.dumps(said)})
+        read({"type": "websocket.receive", "text": json.dumps(sent)})
 
-    assert refused.value.detail == told
+    assert refused.value.detail == detail
 
 
 async def test_a_long_message_counts_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_pace, "BURST", 10)
-    monkeypatch.setattr(live_pace, "A_SECOND", 1000)
+    monkeypatch.setattr(websocket, "MAX_BURST", 10)
+    monkeypatch.setattr(websocket, "MESSAGES_PER_SECOND", 1000)
     time = asyncio.get_running_loop().time
-    pace, began = live_pace.Pace(), time()
+    rate, began = websocket.MessageRate(), time()
 
-    await pace.step(100)
-    await pace.step(LARGEST)
+    await rate.wait(100)
+    await rate.wait(MAX_MESSAGE_SIZE)
 
     assert time() - began >= 0.05
 
 
-async def test_a_message_that_is_too_large_ends_the_conversation(
-    address: str, token: MakeToken
-) -> None:
+async def test_too_large_message_closes_the_socket(address: str, token: MakeToken) -> None:
     async with client(address, token("user")) as live:
         await live.socket.send(json.dumps({"type": "auth", "token": "x" * 70_000}))
 
         assert await live.closed() == 1009
 
 
-async def test_a_socket_follows_so_many_jobs_and_no_more(
+async def test_number_of_subscriptions_is_limited(
     address: str, handle: JobHandle, token: MakeToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_conversation, "MOST_SUBSCRIPTIONS", 1)
+    monkeypatch.setattr(websocket, "MAX_SUBSCRIPTIONS", 1)
     one_too_many = uuid4()
     async with client(address, token("user")) as live:
         await live.subscribe(handle.id)
         await live.subscribe(one_too_many)
-        told = [await live.next(), await live.next()]
+        messages = [await live.next(), await live.next()]
 
-        (error,) = [message for message in told if message["type"] == "error"]
+        (error,) = [message for message in messages if message["type"] == "error"]
         assert_error(error, "too_many", one_too_many)
         await live.subscribe(handle.id)
         await live.job()
@@ -147,7 +145,7 @@ async def test_a_socket_follows_so_many_jobs_and_no_more(
         ("", False),
     ],
 )
-async def test_pages_of_other_origins_get_no_socket(
+async def test_other_origins_are_refused(
     make_app: Any,
     make_server_app: MakeServerApp,
     serve: Serve,

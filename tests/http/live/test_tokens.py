@@ -1,33 +1,31 @@
-"""A conversation lasts as long as the token it was begun with, or renewed by."""
+"""A socket stays open as long as its token, or a renewed one, is valid."""
 
 from typing import Any
 from uuid import UUID
 
 from forge.cli.token import hash_of
-from forge.config_server import AuthConfig
-from forge.http.auth import Authenticator
-from forge.http.rules import Rules
+from forge.config.server import AuthConfig
+from forge.http.auth.authenticator import Authenticator
+from forge.http.auth.rules import AuthRules
 from tests.http.conftest import MakeToken
 from tests.http.live.conftest import PassTime, change
 from tests.http.live_client import client, watch_token
 
 
-async def test_a_token_that_is_withdrawn_ends_the_conversation(
-    api: Any, address: str, job_id: UUID
-) -> None:
+async def test_revoked_token_closes_the_socket(api: Any, address: str, job_id: UUID) -> None:
     token = "a token that will be withdrawn"
     known = {"name": "ann", "sha256": hash_of(token), "roles": ["user"]}
-    rules = [Rules.of(AuthConfig.model_validate({"tokens": [known]}))]
+    rules = [AuthRules.of(AuthConfig.model_validate({"tokens": [known]}))]
     api.state.authenticator = Authenticator(lambda: rules[0])
     async with client(address, {"Authorization": f"Bearer {token}"}) as live:
         await live.subscribe(job_id)
         await live.job()
-        rules[0] = Rules.of(AuthConfig())
+        rules[0] = AuthRules.of(AuthConfig())
 
         assert await live.closed() == 4401
 
 
-async def test_a_token_that_ends_ends_the_conversation(
+async def test_expired_token_closes_the_socket(
     address: str, job_id: UUID, token: MakeToken, pass_time: PassTime
 ) -> None:
     async with client(address, token("user", lifetime=60)) as live:
@@ -38,7 +36,7 @@ async def test_a_token_that_ends_ends_the_conversation(
         assert await live.closed() == 4401
 
 
-async def test_a_token_renewed_in_time_goes_on(
+async def test_renewed_token_keeps_the_socket_open(
     address: str, job_id: UUID, token: MakeToken, psql: Any, pass_time: PassTime
 ) -> None:
     short_lived = token("user", lifetime=60)
@@ -56,7 +54,7 @@ async def test_a_token_renewed_in_time_goes_on(
         assert (await live.job())["progress_percent"] == 1
 
 
-async def test_a_watch_token_that_ends_is_told_and_can_be_renewed(
+async def test_expired_watch_token_can_be_renewed(
     address: str, job_id: UUID, psql: Any, pass_time: PassTime
 ) -> None:
     other = await psql.fetchval("insert into forge_jobs (job_type) values ('y') returning id")
@@ -66,14 +64,14 @@ async def test_a_watch_token_that_ends_is_told_and_can_be_renewed(
         await live.job()
         await live.job()
         pass_time(300)
-        told = await live.next()
-        assert (told["code"], told["job_id"]) == ("unauthenticated", str(job_id))
+        message = await live.next()
+        assert (message["code"], message["job_id"]) == ("unauthenticated", str(job_id))
 
         await live.subscribe(job_id, watch_token=watch_token(job_id))
         assert (await live.job())["id"] == str(job_id)
 
 
-async def test_the_last_watch_token_ends_the_conversation(
+async def test_expiry_of_the_last_watch_token_closes_the_socket(
     address: str, job_id: UUID, pass_time: PassTime
 ) -> None:
     async with client(address) as live:

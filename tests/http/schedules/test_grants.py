@@ -1,4 +1,4 @@
-"""What the role of the server may write of schedules, and nothing else."""
+"""Grants of the server's role on schedules."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ async def test_the_api_may_make_and_move_schedules_and_nothing_else(
     assert {right for _, right in granted} == {"SELECT", "INSERT", "UPDATE"}
 
 
-async def test_who_serves_subscriptions_sees_to_their_schedules(app: Forge, api_url: str) -> None:
+async def test_server_can_manage_schedules_of_subscriptions(app: Forge, api_url: str) -> None:
     async with Forge(Config(auth=AUTH), database_url=api_url) as api:
         made = await api.schedules.ensure("fetch_feed", "1", {"feed": 1}, every="1h")
         rests = await api.schedules.sync_enabled("fetch_feed", "1", "select where false")
@@ -50,7 +50,7 @@ async def test_who_serves_subscriptions_sees_to_their_schedules(app: Forge, api_
         "delete from forge_schedules",
     ],
 )
-async def test_the_database_holds_the_api_to_that(app: Forge, api_url: str, statement: str) -> None:
+async def test_database_enforces_the_apis_grants(app: Forge, api_url: str, statement: str) -> None:
     await app.schedules.ensure("fetch_feed", "1")
     conn = await asyncpg.connect(api_url)
 

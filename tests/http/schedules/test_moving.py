@@ -1,4 +1,4 @@
-"""Schedules over HTTP: enabling, disabling and running them, and who did it."""
+"""Schedules over HTTP: enable, disable, run, and the audit."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 import httpx
 
 from forge import Forge
+from tests.apps import Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import Work
 from tests.http.admins import MANAGER
 from tests.http.conftest import MakeToken
-from tests.http.jobs import code
+from tests.http.job_client import code
 from tests.http.schedules.conftest import LATER
 from tests.store.placing import Psql
 
 
-async def test_disabling_and_enabling_keep_its_time_and_are_written_down_once(
+async def test_disable_and_enable_keep_the_next_run_and_are_audited_once(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
 ) -> None:
     made = await app.schedules.ensure("fetch_feed", "1", tenant_id=7, next_run_at=LATER)
@@ -44,7 +44,7 @@ async def test_disabling_and_enabling_keep_its_time_and_are_written_down_once(
     }
 
 
-async def test_one_that_was_enabled_past_its_time_runs_at_once(
+async def test_overdue_schedule_runs_when_enabled(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, work: Work
 ) -> None:
     past = datetime(2020, 1, 1, tzinfo=UTC)
@@ -60,7 +60,7 @@ async def test_one_that_was_enabled_past_its_time_runs_at_once(
     await until(has_run, 20, "the schedule has run")
 
 
-async def test_one_that_is_asked_to_runs_at_once_and_that_is_written_down(
+async def test_run_makes_a_schedule_due_and_is_audited(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, work: Work, psql: "Psql[Any]"
 ) -> None:
     made = await app.schedules.ensure("fetch_feed", "1", {}, next_run_at=LATER)
@@ -78,7 +78,7 @@ async def test_one_that_is_asked_to_runs_at_once_and_that_is_written_down(
     assert tuple(row) == ("schedule_run_requested", "ann", made.id)
 
 
-async def test_one_that_is_disabled_is_not_run(
+async def test_disabled_schedule_cannot_run(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
 ) -> None:
     made = await app.schedules.ensure("fetch_feed", "1", next_run_at=LATER)
@@ -91,7 +91,7 @@ async def test_one_that_is_disabled_is_not_run(
     assert await psql.fetchval("select count(*) from forge_audit_events") == 0
 
 
-async def test_what_writes_the_audit_fails_together_with_the_move(
+async def test_change_and_audit_share_a_transaction(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
 ) -> None:
     made = await app.schedules.ensure("fetch_feed", "1", next_run_at=LATER)

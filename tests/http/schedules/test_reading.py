@@ -1,4 +1,4 @@
-"""Schedules over HTTP: who sees them, and what they show."""
+"""Schedules over HTTP: listing and showing."""
 
 from datetime import datetime
 from typing import Any
@@ -8,12 +8,12 @@ import httpx
 import pytest
 
 from forge import Forge, ScheduleRecord
-from forge.http.schedule_shapes import ScheduleDetail
+from forge.http.schedules.shapes import ScheduleDetail
+from tests.apps import Work
 from tests.faults.kit.process import until
-from tests.flow.engine.conftest import Work
 from tests.http.admins import MANAGER
 from tests.http.conftest import MakeToken
-from tests.http.jobs import code, paths
+from tests.http.job_client import code, paths
 from tests.http.schedules.conftest import LATER
 from tests.store.placing import Psql
 
@@ -50,7 +50,7 @@ async def test_a_schedule_is_shown_with_its_rule_in_words_and_its_next_five_runs
     assert runs == sorted(set(runs))
 
 
-async def test_one_without_a_rule_of_its_own_runs_by_that_of_its_type(
+async def test_schedule_without_a_rule_uses_that_of_its_type(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
 ) -> None:
     made = await app.schedules.ensure("hourly", next_run_at=LATER)
@@ -63,7 +63,7 @@ async def test_one_without_a_rule_of_its_own_runs_by_that_of_its_type(
     assert steps == [0, 3600, 7200, 10_800, 14_400]
 
 
-async def test_its_last_runs_are_shown(
+async def test_recent_runs_are_shown(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, work: Work
 ) -> None:
     made = await app.schedules.ensure("fetch_feed", "42", {})
@@ -77,7 +77,7 @@ async def test_its_last_runs_are_shown(
     assert (run["outcome"], run["lease"], run["error"]) == ("completed", 1, None)
 
 
-async def test_pages_follow_each_other_the_newest_first(
+async def test_pages_are_newest_first(
     app: Forge, http: httpx.AsyncClient, token: MakeToken
 ) -> None:
     made = [str((await app.schedules.ensure("fetch_feed", f"{n}")).id) for n in range(7)]
@@ -104,7 +104,7 @@ async def test_pages_follow_each_other_the_newest_first(
         ({"enabled": "true", "type": "hourly"}, ["c"]),
     ],
 )
-async def test_schedules_are_found_by_what_they_are(
+async def test_filters(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, asked: dict[str, str], found: list[str]
 ) -> None:
     await app.schedules.ensure("fetch_feed", "a")
@@ -117,7 +117,7 @@ async def test_schedules_are_found_by_what_they_are(
     assert sorted(schedule["key"] for schedule in page["items"]) == found
 
 
-async def test_what_cannot_be_asked_for_is_refused_with_its_path(
+async def test_invalid_parameters_are_refused_with_their_path(
     http: httpx.AsyncClient, token: MakeToken
 ) -> None:
     staff = token("staff")
@@ -143,7 +143,7 @@ async def test_a_tenant_sees_its_own_schedules_and_an_operator_all(
 
 
 @pytest.mark.parametrize("move", ["", "/enable", "/disable", "/run"])
-async def test_another_tenants_schedule_is_not_there_and_stays(
+async def test_schedule_of_another_tenant_is_not_found(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]", move: str
 ) -> None:
     others = await app.schedules.ensure("fetch_feed", "1", tenant_id=8, next_run_at=LATER)
@@ -170,7 +170,7 @@ async def test_another_tenants_schedule_is_not_there_and_stays(
         ("POST", "/{id}/run", [MANAGER]),
     ],
 )
-async def test_only_who_may_gets_through(
+async def test_required_roles(
     app: Forge, http: httpx.AsyncClient, token: MakeToken,
     method: str, route: str, allowed: list[tuple[str, ...]],
 ) -> None:  # fmt: skip

@@ -1,4 +1,4 @@
-"""An app with a job to dispatch; `psql` is somebody else, who sees what is committed."""
+"""An app with a job to dispatch; `psql` is another session, which sees committed rows."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from forge import Forge
-from forge.registry import JobDefinition
+from forge.definitions.job import JobDefinition
 
 
 @pytest.fixture

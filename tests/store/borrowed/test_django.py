@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from forge import Forge, ForgeError, InvalidPayload
-from forge.registry import JobDefinition
+from forge.definitions.job import JobDefinition
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_job_lives_and_dies_with_the_atomic_block(
     assert inputs(database_url) == [{"n": 1}]
 
 
-def test_many_jobs_undo_themselves_alone(
+def test_a_failed_bulk_dispatch_rolls_back_only_itself(
     connection: Any, app: Forge, plain: JobDefinition[Any, Any], database_url: str
 ) -> None:
     from django.db import transaction

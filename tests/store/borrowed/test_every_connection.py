@@ -1,4 +1,4 @@
-"""`conn=`: a job is in the caller's transaction, whatever kind of connection that is."""
+"""`conn=`: a job is part of the caller's transaction, with every supported driver."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from forge import DatabaseUnavailable, Forge, ForgeError, InvalidPayload
-from forge.core.record import JobRecord
-from forge.registry import JobDefinition
+from forge.core.job import JobRecord
+from forge.definitions.job import JobDefinition
 from forge.store import jobs
 from forge.store.borrowed import run_on
 from tests.store.borrowed.conftest import count
@@ -231,7 +231,7 @@ async def test_a_connection_lost_in_between_is_named_as_such(
         await plain.dispatch(conn=lent.conn)
 
 
-async def test_a_notification_asked_for_leaves_with_the_commit(
+async def test_a_notification_is_sent_on_commit(
     lent: Lent, plain: JobDefinition[Any, Any], psql: Any
 ) -> None:
     heard: list[str] = []

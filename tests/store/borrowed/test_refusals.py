@@ -1,4 +1,4 @@
-"""What `conn=` does not take is refused by what it is."""
+"""Unsupported values of `conn=` are rejected with an error that names their type."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 from forge import DatabaseUnavailable, Forge, ForgeError, InvalidValue
-from forge.registry import JobDefinition
+from forge.definitions.job import JobDefinition
 from forge.store import jobs
 from forge.store.borrowed import run_on, without_loop
 from tests.store.borrowed.conftest import count
@@ -57,7 +57,7 @@ async def test_a_connection_in_no_transaction_is_refused(
     async_session = AsyncSession(async_engine)
 
     for conn in (psql, of_psycopg, of_sqlalchemy, async_session):
-        with pytest.raises(ForgeError, match="in no transaction"):
+        with pytest.raises(ForgeError, match="not in a transaction"):
             await plain.dispatch(conn=conn)
 
     assert await count(psql) == 0
@@ -68,7 +68,7 @@ async def test_a_connection_in_no_transaction_is_refused(
     await async_engine.dispose()
 
 
-async def test_what_is_no_connection_is_refused(
+async def test_a_non_connection_is_rejected(
     database_url: str, app: Forge, plain: JobDefinition[Any, Any]
 ) -> None:
     engine = sqlalchemy.create_engine(on("psycopg", database_url))
@@ -80,7 +80,7 @@ async def test_what_is_no_connection_is_refused(
                 await app.dispatch_many(plain, [{}], conn=conn)
 
 
-async def test_another_driver_of_sqlalchemy_is_refused_by_its_name(
+async def test_an_unsupported_sqlalchemy_driver_is_named_in_the_error(
     plain: JobDefinition[Any, Any],
 ) -> None:
     with (

@@ -1,15 +1,15 @@
-"""Rows of two tenants and of nobody, and the roles that look at them."""
+"""Rows of two tenants and without a tenant, and the roles that read them."""
 
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from forge.store.database import Database
+from forge.store.connection.database import Database
 from forge.store.roles import grant_roles
-from tests.flow.dead_letters.letters import fill
+from tests.dead_letters.letters import fill
 
-# One row per tenant and table, and one of nobody's.
+# One row per tenant and table, and one without a tenant.
 FILL = """
 with job as (
     insert into forge_jobs (job_type, tenant_id, idempotency_key) values ('plain', $1, 'k')
@@ -46,7 +46,7 @@ def as_role(role: str, url: str) -> str:
 
 @pytest.fixture
 async def filled(database: Database, psql: Any) -> dict[int | None, UUID]:
-    """Rows of tenant 1, of tenant 2 and of nobody, and the roles; returns a job of each."""
+    """Rows of tenant 1, of tenant 2 and without a tenant, and the roles; returns a job of each."""
     await grant_roles(database)
     made = {}
     for tenant in (1, 2, None):

@@ -1,4 +1,4 @@
-"""Who has set a tenant reads and writes that tenant's rows alone, proven as SQL."""
+"""A session with a tenant reads and writes only that tenant's rows, tested with SQL."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -7,10 +7,8 @@ import asyncpg
 import pytest
 
 from forge import Forge, InvalidPayload, JobContext
-from forge.dead_letters import DeadLetters
 from forge.store import job_types, jobs
-from forge.store.database import Database
-from forge.types import type_rows
+from forge.store.connection.database import Database
 from tests.store.row_security.conftest import TABLES, as_role
 
 
@@ -26,7 +24,7 @@ async def become(conn: Any, tenant: str) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-async def test_a_tenant_sees_its_own_rows_alone(api: Any, table: str) -> None:
+async def test_a_tenant_sees_only_its_own_rows(api: Any, table: str) -> None:
     await become(api, "1")
 
     if table == "forge_outbox":
@@ -92,7 +90,7 @@ async def test_a_job_of_another_is_not_found_by_its_id(api: Any, filled: Any) ->
         assert statement.read(await api.fetch(statement.sql, *statement.args)) == []
 
 
-async def test_the_key_of_another_tenant_says_nothing_and_stops_nothing(
+async def test_the_key_of_another_tenant_reveals_and_blocks_nothing(
     api: Any, filled: Any, psql: Any, database: Database
 ) -> None:
     app = Forge(database_url=database.url)
@@ -100,7 +98,8 @@ async def test_the_key_of_another_tenant_says_nothing_and_stops_nothing(
     @app.job
     async def plain(ctx: JobContext, input: dict[str, Any]) -> None: ...
 
-    await database.run(job_types.register(type_rows(app.definitions.values())))
+    types = [own.job_type for own in app.definitions.values()]
+    await database.run(job_types.register(types))
     await become(api, "1")
     notices: list[str] = []
     api.add_log_listener(lambda _, message: notices.append(message.message))
@@ -141,7 +140,7 @@ async def test_row_security_cannot_be_switched_off(api: Any) -> None:
         await api.execute("drop policy forge_tenant on forge_jobs")
 
 
-async def test_functions_that_run_as_their_owner_tell_nobody_anything(psql: Any) -> None:
+async def test_security_definer_functions_reveal_nothing(psql: Any) -> None:
     found = await psql.fetch(
         "select proname from pg_proc where proname like 'forge\\_%' and prosecdef "
         "and prorettype <> 'trigger'::regtype order by 1"
@@ -179,7 +178,7 @@ async def test_a_reviewer_of_a_tenant_works_with_the_rights_of_the_api(
             return statement.read(await api.fetch(statement.sql, *statement.args))
 
     async with Forge(database_url=as_role("forge_api", database.url)) as app:
-        reviewing = DeadLetters(app, run)
+        reviewing = app.dead_letters.running(run)
         (letter,) = (await reviewing.list()).items
         other = await psql.fetchval("select dlq_id from forge_dead_letters where tenant_id = 2")
         with pytest.raises(LookupError):

@@ -1,18 +1,18 @@
-"""Row security costs a worker, who serves all tenants, nothing."""
+"""Row security costs a worker, which serves all tenants, nothing."""
 
 from typing import Any
 
 import pytest
 
-from forge.core.lanes import BEGINNING
+from forge.core.workers.lanes import BEGINNING
 from forge.store import jobs, schedules
-from forge.store.database import Database
-from forge.store.jobs import Place
-from forge.store.secured import as_secured
+from forge.store.connection.database import Database
+from forge.store.connection.tenant import as_secured
+from forge.store.jobs import LaneCursor
 from tests.faults.kit.process import until
-from tests.plans.crowd import explaining, planned
-from tests.plans.test_plans import STATEMENTS
 from tests.store.placing import claiming, registered
+from tests.store.plans.crowd import explaining, planned
+from tests.store.plans.test_plans import STATEMENTS
 from tests.store.row_security.conftest import as_role
 
 
@@ -71,7 +71,7 @@ async def test_a_worker_claims_schedules_as_if_there_were_no_policies(
         "select 'busy', n, now() from generate_series(1, 5000) as n"
     )
     await psql.execute("analyze")
-    places = [Place(lane.lane, *BEGINNING) for lane in await database.run(schedules.survey())]
+    places = [LaneCursor(lane.lane, *BEGINNING) for lane in await database.run(schedules.survey())]
     statement = schedules.claim(
         places, 10, worker=worker.id, incarnation=worker.incarnation, rules={}
     )

@@ -1,4 +1,4 @@
--- Write down who did what to which schedule, and why.
+-- Record who did what to which schedule, and why.
 -- $1 event, $2 actor, $3 tenant, $4 the schedule, $5 a note.
 insert into forge_audit_events (event, actor, tenant_id, schedule_id, notes)
 values ($1, $2, $3, $4, $5)

@@ -1,5 +1,5 @@
--- What was asked for, the latest first, a page at a time. $1 the id before which to look,
--- $2 how many, $3 event, $4 actor, $5 tenant (null: any).
+-- A page of audit events, newest first.
+-- $1 return events before this id, $2 limit, $3 event, $4 actor, $5 tenant (null: any).
 select id, event, actor, tenant_id, job_id, dlq_id, schedule_id, notes, detail, created_at
 from forge_audit_events
 where ($5::bigint is null or tenant_id = $5)

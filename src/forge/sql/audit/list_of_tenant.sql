@@ -1,6 +1,7 @@
--- What was asked for by or for a tenant, the latest first, a page at a time. $1 the id before which to look,
--- $2 how many, $3 event, $4 actor, $5 the tenant. Compared as pairs: an equation would let the planner
--- walk through everybody's events.
+-- A page of the audit events of a tenant, newest first.
+-- $1 return events before this id, $2 limit, $3 event, $4 actor, $5 the tenant.
+-- The row comparison on (tenant_id, id) forces the tenant's index: with an equality the planner
+-- might scan the events of all tenants.
 select id, event, actor, tenant_id, job_id, dlq_id, schedule_id, notes, detail, created_at
 from forge_audit_events
 where tenant_id is not null and (tenant_id, id) < ($5::bigint, $1::bigint) and (tenant_id, id) >= ($5, 0)

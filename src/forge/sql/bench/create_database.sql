@@ -1,2 +1,2 @@
--- The command that makes a database for a measurement. $1 its name.
+-- The command that creates a database for a benchmark. $1 its name.
 select format('create database %I template template0', $1::text) as command;

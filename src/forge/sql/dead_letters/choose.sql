@@ -1,5 +1,6 @@
--- The next dead letters under review, the oldest first. $1 the id after which to look, $2 the last one,
--- $3 how many. Compared as pairs: see dead_letters/list.
+-- The next dead letters under review, oldest first.
+-- $1 return letters after this id, $2 the last id, $3 limit.
+-- For the row comparison see dead_letters/list.
 select dlq_id
 from forge_dead_letters
 where (status, dlq_id) > ('pending_review', $1::bigint) and (status, dlq_id) <= ('pending_review', $2::bigint)

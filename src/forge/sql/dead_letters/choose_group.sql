@@ -1,5 +1,6 @@
--- The next dead letters under review of some causes, the oldest first: the counts tell which causes are
--- meant. $1 to $3 as in dead_letters/choose, $4 type, $5 category, $6 error class, $7 fingerprint. Null
+-- The next dead letters under review with matching causes, oldest first. The matching causes are
+-- found in the counts.
+-- $1 to $3 as in dead_letters/choose, $4 type, $5 category, $6 error class, $7 fingerprint. Null
 -- means any.
 with causes as materialized (
     select distinct fingerprint

@@ -1,5 +1,5 @@
--- The next dead letters of a tenant under review of some causes, the oldest first. $1 to $7 as in
--- dead_letters/choose_group, $8 the tenant.
+-- The next dead letters of a tenant under review with matching causes, oldest first.
+-- $1 to $7 as in dead_letters/choose_group, $8 the tenant.
 with causes as materialized (
     select distinct fingerprint
     from forge_dead_letter_counts

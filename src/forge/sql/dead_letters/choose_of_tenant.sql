@@ -1,5 +1,5 @@
--- The next dead letters of a tenant under review, the oldest first. $1 to $3 as in dead_letters/choose,
--- $4 the tenant.
+-- The next dead letters of a tenant under review, oldest first.
+-- $1 to $3 as in dead_letters/choose, $4 the tenant.
 select dlq_id
 from forge_dead_letters
 where tenant_id is not null

@@ -1,7 +1,7 @@
--- Sum up the counts of dead letters: one row per cause, and none for causes that have no letters left.
--- $1 how many rows to sum up. Returns how many were taken, and how many they became.
--- Of a cause some rows may be left, beyond the limit or locked: then the sum may be 0 while there are
--- letters, and has to stay, since it may hold the newest of them.
+-- Sum up the counts of dead letters: one row per cause, and none for causes without letters.
+-- $1 how many rows to sum up. Returns how many rows were read, and how many replaced them.
+-- Some rows of a cause may stay, because of the limit or a lock. Then a sum of 0 does not mean that
+-- the cause has no letters; it is kept, because it may hold the newest sample.
 with taken as materialized (
     delete from forge_dead_letter_counts
     where ctid = any (array(select ctid from forge_dead_letter_counts limit $1 for update skip locked))
@@ -9,7 +9,7 @@ with taken as materialized (
 ), rows as (
     select *, 1 as taken, -1 as left_over from taken
     union all
-    -- the snapshot has those that are taken, too
+    -- the snapshot still contains the rows taken above
     select tenant_id, status, job_type, category, error_class, exception, place, fingerprint,
            0, null, null, null, 0, 1
     from forge_dead_letter_counts

@@ -1,5 +1,5 @@
--- How many dead letters there are. $1 status, $2 type, $3 category, $4 error class, $5 fingerprint,
--- $6 tenant. Null means any. Also the highest id of those that ever matched.
+-- How many dead letters match, and the highest id that ever matched.
+-- $1 status, $2 type, $3 category, $4 error class, $5 fingerprint, $6 tenant. Null means any.
 select coalesce(sum(letters), 0)::bigint as letters,
        coalesce(max(sample), 0) as newest
 from forge_dead_letter_counts

@@ -1,7 +1,8 @@
--- Close the review of a dead letter without doing it again. $1 its id, $2 the tenant that asks (null:
--- any), $3 actor, $4 notes. Returns it if it was under review.
+-- Close the review of a dead letter without a new job.
+-- $1 its id, $2 the caller's tenant (null: any), $3 actor, $4 notes. Returns it if it was under
+-- review.
 with locked as materialized (
-    -- by id alone: by its status there may be a million of them, and only a locked one's is true
+    -- By id alone: a million letters may have that status, and only the status of a locked row is current.
     select * from forge_dead_letters
     where dlq_id = $1 and ($2::bigint is null or tenant_id = $2)
     for update

@@ -1,5 +1,6 @@
--- Dead letters by cause, the most frequent first, with the newest of each as a sample. $1 status,
--- $2 type, $3 category, $4 error class, $5 fingerprint, $6 tenant (null: any), $7 how many groups.
+-- Dead letters by cause, most frequent first, each with its newest letter as a sample.
+-- $1 status, $2 type, $3 category, $4 error class, $5 fingerprint, $6 tenant (null: any), $7 how
+-- many groups.
 select cause.*, letter.error_message
 from (select fingerprint, job_type, category, error_class, exception, place,
              sum(letters)::bigint as letters, min(first_seen) as first_seen, max(last_seen) as last_seen,

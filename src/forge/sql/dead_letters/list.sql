@@ -1,7 +1,7 @@
--- Dead letters, the newest first, a page at a time. $1 status (null: any), $2 the id before which to
--- look, $3 how many.
--- Compared as pairs, which are ordered by one index alone: the planner would rather walk the primary key,
--- past any number of letters that are not meant.
+-- A page of dead letters, newest first. $1 status (null: any), $2 return letters before this id, $3
+-- limit.
+-- The row comparison on (status, dlq_id) is ordered by one index only. Otherwise the planner
+-- prefers the primary key and filters any number of letters with another status.
 select letter.*
 from unnest(case when $1::text is null then array['pending_review', 'reprocessed', 'discarded'] else array[$1] end)
          as wanted (status)

@@ -1,7 +1,8 @@
--- Dead letters of some causes, the newest first, a page at a time: the counts tell which causes are
--- meant, and of each the newest are taken. $1 status, $2 the id before which to look, $3 how many,
--- $4 type, $5 category, $6 error class, $7 fingerprint. Null means any. Compared as pairs: see
--- dead_letters/list.
+-- A page of the dead letters with matching causes, newest first. The matching causes are found in
+-- the counts, and the newest letters of each are merged.
+-- $1 status, $2 return letters before this id, $3 limit, $4 type, $5 category, $6 error class, $7
+-- fingerprint. Null means any.
+-- For the row comparison see dead_letters/list.
 with causes as materialized (
     select distinct fingerprint, status
     from forge_dead_letter_counts

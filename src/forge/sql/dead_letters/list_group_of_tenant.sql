@@ -1,5 +1,5 @@
--- A tenant's dead letters of some causes, the newest first, a page at a time. $1 to $7 as in
--- dead_letters/list_group, $8 the tenant.
+-- A page of a tenant's dead letters with matching causes, newest first.
+-- $1 to $7 as in dead_letters/list_group, $8 the tenant.
 with causes as materialized (
     select distinct fingerprint, status
     from forge_dead_letter_counts

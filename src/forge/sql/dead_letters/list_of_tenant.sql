@@ -1,5 +1,6 @@
--- A tenant's dead letters, the newest first, a page at a time. $1 status (null: any), $2 the id before
--- which to look, $3 how many, $4 the tenant. Compared as pairs: see dead_letters/list.
+-- A page of a tenant's dead letters, newest first.
+-- $1 status (null: any), $2 return letters before this id, $3 limit, $4 the tenant.
+-- For the row comparison see dead_letters/list.
 select letter.*
 from unnest(case when $1::text is null then array['pending_review', 'reprocessed', 'discarded'] else array[$1] end)
          as wanted (status)

@@ -1,5 +1,5 @@
--- The payloads of dead letters, to know what must not be shown of their errors. $1 ids, $2 the bytes
--- up to which a payload is read for a list.
+-- The payloads of dead letters, to redact what their errors quote. $1 ids, $2 the largest payload
+-- in bytes to read for a list.
 select dlq_id, payload
 from forge_dead_letters
 where dlq_id = any ($1::bigint[]) and pg_column_size(payload) <= $2::integer;

@@ -1,4 +1,4 @@
--- Forget dead letters whose review was closed long ago. $1 seconds to keep them, $2 how many.
+-- Delete dead letters whose review was closed long ago. $1 seconds to keep, $2 limit.
 delete from forge_dead_letters
 where dlq_id in (select dlq_id from forge_dead_letters
                  where status <> 'pending_review' and reviewed_at < now() - make_interval(secs => $1)

@@ -1,5 +1,5 @@
--- How many dead letters wait for review, by type: from their counts, not from the letters. A type that
--- has none shows 0, so that its first are seen to be more.
+-- How many dead letters are under review by type, from their counts rather than the letters. A type
+-- without any shows 0, so that an increase to the first one is visible.
 select job_type, sum(letters)::bigint as letters
 from (select job_type, letters from forge_dead_letter_counts where status = 'pending_review'
       union all

@@ -1,5 +1,5 @@
--- As whom this session acts, and whether it may do more with jobs than the API needs. $1 the role that
--- the API is to have: whether it exists, and whether this login may take it.
+-- The role of this session, and whether it can do more with jobs than the API needs.
+-- $1 the role of the API. Also whether that role exists, and whether this login can switch to it.
 select session_user::text as login,
        current_user::text as role,
        has_table_privilege('forge_jobs', 'update') or has_table_privilege('forge_jobs', 'delete') as may_move,

@@ -1,5 +1,5 @@
--- Guards that somebody switched off, and indexes that were not built to the end. The triggers of the
--- outbox are no guards: they are off where PostgreSQL is the transport.
+-- Disabled triggers, and indexes whose build did not finish. The triggers of the outbox do not
+-- count: they are disabled where PostgreSQL is the transport.
 select 'trigger' as kind, tgname::text as name, tgrelid::regclass::text as "table"
 from pg_trigger
 where tgname like 'forge\_%' and tgname not like 'forge\_jobs\_tell%' and tgenabled = 'D' and pg_table_is_visible(tgrelid)

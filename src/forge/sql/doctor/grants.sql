@@ -1,4 +1,4 @@
--- What the current role may do with the jobs.
+-- What the current role can do with jobs.
 select has_table_privilege('forge_jobs', 'select') as may_read,
        has_any_column_privilege('forge_jobs', 'insert') as may_dispatch,
        has_column_privilege('forge_jobs', 'status', 'update') as may_move,

@@ -1,5 +1,5 @@
--- What keeps vacuum from removing dead rows: transactions that have been open for $1 seconds,
--- prepared ones that nobody ended, replication slots that nobody reads.
+-- What keeps vacuum from removing dead rows: transactions open for more than $1 seconds, prepared
+-- transactions that were not ended, and replication slots that are far behind.
 select 'session' as kind, coalesce(application_name, '') as name, pid::text as id, state,
        extract(epoch from now() - xact_start)::float8 as seconds,
        coalesce(age(backend_xmin), age(backend_xid), 0)::bigint as transactions

@@ -1,5 +1,5 @@
--- The oldest of each kind that keeps vacuum from removing dead rows: open transactions, prepared
--- ones, replication slots. Of other roles' sessions only a member of pg_read_all_stats sees the age.
+-- The oldest transaction, prepared transaction and replication slot that keep vacuum from removing
+-- dead rows. Only members of pg_read_all_stats see the age of other roles' sessions.
 select 'session' as kind, extract(epoch from now() - min(xact_start))::float8 as seconds,
        coalesce(max(greatest(age(backend_xmin), age(backend_xid))), 0)::bigint as transactions
 from pg_stat_activity

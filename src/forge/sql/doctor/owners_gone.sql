@@ -1,4 +1,4 @@
--- Workers that were silent for $1 seconds and still own jobs.
+-- Workers without a heartbeat for $1 seconds that still own jobs.
 select id, hostname, pid, extract(epoch from now() - last_heartbeat)::float8 as silent_for,
        (select count(*) from forge_jobs
         where status in ('claimed', 'running') and worker_id = known.id) as jobs

@@ -1,5 +1,5 @@
--- Rights on Forge's tables, columns, sequences and functions that PUBLIC or some roles were granted.
--- $1 the roles. Returns what each holds, and through which role where that is another one.
+-- Rights on Forge's tables, columns, sequences and functions that PUBLIC or the given roles hold.
+-- $1 the roles. Returns each right, with the role that it is inherited from.
 with ours as (
     select relnamespace as schema from pg_class where oid = 'forge_jobs'::regclass
 ), granted as (

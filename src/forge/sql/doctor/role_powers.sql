@@ -1,4 +1,4 @@
--- What makes some roles more than a set of grants. $1 the roles.
+-- Attributes that give roles more than their grants. $1 the roles.
 select role.rolname::text as role, role.rolsuper as is_superuser, role.rolbypassrls as bypasses_row_security,
        case when pg_has_role(role.oid, jobs.relowner, 'member') then jobs.relowner::regrole::text end as owner
 from pg_roles as role cross join pg_class as jobs

@@ -1,4 +1,4 @@
--- Roles that were granted CREATE on Forge's schema beside its owner and the owner of the tables.
+-- Roles with CREATE on Forge's schema, except its owner and the owner of the tables.
 select quote_ident(schema.nspname) as schema,
        case acl.grantee when 0 then 'PUBLIC' else acl.grantee::regrole::text end as name
 from pg_class as jobs

@@ -1,4 +1,4 @@
--- What the server is and how it is set.
+-- The server's version and settings.
 select current_setting('server_version_num')::int as version,
        current_setting('server_version') as version_text,
        current_database()::text as database,

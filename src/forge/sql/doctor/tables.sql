@@ -1,5 +1,4 @@
--- How Forge's tables are doing: dead rows, when they were last vacuumed, and whether they survive
--- a crash.
+-- The health of Forge's tables: dead rows, the last vacuum, and whether they survive a crash.
 select relation.relname::text as name, relation.relpersistence = 'u' as is_unlogged,
        pg_total_relation_size(relation.oid) as bytes,
        stat.n_live_tup as live, stat.n_dead_tup as dead,

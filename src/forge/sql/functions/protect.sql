@@ -1,8 +1,9 @@
--- Runs after each migration, in its transaction: no function of ours can be called by PUBLIC, and
--- none that reads or writes tables, or runs as its owner, finds a caller's temporary objects before
--- ours. pg_temp is named last because PostgreSQL searches it first where it is not named.
--- Functions with a parsed SQL body (`return …`) were resolved when they were created; a setting would
--- only keep the planner from inlining them.
+-- Runs after each migration, in its transaction. PUBLIC cannot call Forge's functions, and a
+-- function that reads or writes tables, or runs as its owner, never finds a caller's temporary
+-- object instead of Forge's: pg_temp is listed last, because PostgreSQL searches it first where it
+-- is not listed.
+-- Functions with a parsed SQL body (`return …`) were resolved when they were created; a setting
+-- would only prevent the planner from inlining them.
 do $$
 declare
     function record;

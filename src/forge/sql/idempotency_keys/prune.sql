@@ -1,4 +1,4 @@
--- Forget keys whose time is over and whose job is final or gone. $1 seconds to keep, $2 how many.
+-- Delete keys past their retention whose job is final or deleted. $1 seconds to keep, $2 limit.
 with old as materialized (
     select ctid as place
     from forge_idempotency_keys as known

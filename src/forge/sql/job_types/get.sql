@@ -1,2 +1,2 @@
--- What is known of a type.
+-- One registered job type.
 select * from forge_job_types where name = $1;

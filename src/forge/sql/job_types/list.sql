@@ -1,2 +1,2 @@
--- Every known type.
+-- All registered job types.
 select * from forge_job_types order by name;

@@ -1,2 +1,2 @@
--- The names of all known types.
+-- The names of all registered job types.
 select name from forge_job_types order by name;

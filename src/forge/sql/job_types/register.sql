@@ -1,4 +1,4 @@
--- Make types known to every process that dispatches. Lists, one entry a type.
+-- Register job types, so that every process can dispatch them. Lists, one entry per type.
 insert into forge_job_types
     (name, queue, priority, max_attempts, timeout, worker_capability, category, requires,
      allow_sensitive, idempotent, dead_letter, isolation, retry, input_schema, output_schema)

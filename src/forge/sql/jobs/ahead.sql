@@ -1,4 +1,5 @@
--- Where a waiting job stands in its lane: how many go before it, and in how many seconds it is due.
+-- The position of a waiting job in its lane: how many jobs are ahead of it, and in how many seconds
+-- it is due.
 -- $1 the job, $2 how many to count at most.
 select job.status, (extract(epoch from job.scheduled_at) - extract(epoch from now()))::float8 as due_in,
        (select count(*)

@@ -1,2 +1,2 @@
--- The attempts of a job that failed, the first one first.
+-- The failed attempts of a job, oldest first.
 select * from forge_attempts where job_id = $1 order by lease;

@@ -1,6 +1,6 @@
--- pending, retry, claimed, running -> cancelled; it is written down who asked for it. $1 ids, $2 the
--- tenant that asks (null: any), $3 why, $4 the actor. Returns the cancelled jobs with the worker that
--- has to let go of each.
+-- pending, retry, claimed, running -> cancelled, with an audit event.
+-- $1 ids, $2 the caller's tenant (null: any), $3 the reason, $4 the actor.
+-- Returns the cancelled jobs with the worker that must stop each.
 with asked as materialized (
     select id, status
     from forge_jobs

@@ -1,8 +1,9 @@
--- The same as jobs/changed, with no more of a job than whoever may only follow it is shown, the
--- tenant by which that is decided, and what tells its secrets: the input, where anything was said or
--- returned that may quote it, and what its type allows.
--- $1 ids, $2 for each the version that was seen, or null to see it whatever it is.
--- Returns watched_id, version (null when the job is gone), awaits_output, and the columns of the view.
+-- Like jobs/changed, with only the columns that a follower may see, the tenant that decides who may
+-- follow it, and what is needed to redact secrets: the input where a message or output may quote
+-- it, and what the type allows.
+-- $1 ids, $2 for each the version that was last seen, or null to return it in any case.
+-- Returns watched_id, version (null if the job was deleted), awaits_output, and the columns of the
+-- view.
 select
     seen.id as watched_id,
     job.xmin as version,
@@ -31,7 +32,7 @@ select
 from unnest($1::uuid[], $2::xid[]) as seen (id, version)
 left join forge_jobs as job on job.id = any (array[seen.id])
 left join forge_job_types as kind on kind.name = job.job_type
--- The handler has completed the job in its own transaction and has yet to return the output.
+-- awaits_output: the handler completed the job in its own transaction and has not returned the output yet.
 cross join lateral (
     select (job.output = 'null' and job.status = 'completed'
             and job.completed_at > now() - interval '5 seconds') is true

@@ -1,9 +1,9 @@
--- pending, retry -> running, or claimed where no slot is free: give one worker the next jobs of
--- one lane, the oldest first.
--- $1 lane, $2 and $3 the place in it after which to look, $4 how many, $5 whether they start at once,
--- $6 the worker, $7 its incarnation.
--- Returns no row when there is nothing to do, or when the worker was replaced by a later one; and of
--- each job what its lane does not tell.
+-- pending, retry -> running, or claimed where no slot is free: give one worker the next jobs of one
+-- lane, oldest first.
+-- $1 lane, $2 and $3 the cursor: claim jobs after this time and id, $4 limit, $5 whether they start
+-- at once, $6 the worker, $7 its incarnation.
+-- Returns no row when nothing is due, or when a later process replaced the worker. Returns only the
+-- columns that the lane does not determine.
 with chosen as materialized (
     select ctid as place
     from forge_jobs
@@ -21,6 +21,8 @@ set status = case when $5 then 'running' else 'claimed' end, worker_id = $6, lea
     claimed_at = now(), started_at = case when $5 then now() end,
     last_heartbeat = null, progress_percent = 0, progress_message = null
 where ctid = any (array(select place from chosen))
-returning id, lease, input, attempts, max_attempts, date_part('epoch', scheduled_at), crashes, lone_crashes, suspect,
-    timeout, expires_at < now() as expired, tenant_id, correlation_id, auth, checkpoint, traceparent,
-    category;
+returning
+    /* generated claim within a lane */
+    id, lease, attempts as attempt, max_attempts, crashes, date_part('epoch', scheduled_at) as due,
+    lone_crashes, suspect as is_suspect, input, expires_at < now() as expired, timeout, tenant_id,
+    category, correlation_id, auth, traceparent, checkpoint /* end */;

@@ -1,6 +1,6 @@
--- pending, retry -> running or claimed, from several lanes of one urgency, the oldest first
--- among them all: first see how many of the wanted jobs stand at the head of each lane, then
--- take that many from each. Parameters as in jobs/claim, $1 to $3 being lists.
+-- pending, retry -> running or claimed, from several lanes of one priority, oldest first across all
+-- of them: count how many of the wanted jobs are at the head of each lane, then claim that many
+-- from each. Parameters as in jobs/claim; $1 to $3 are lists.
 with lanes as materialized (
     select *
     from unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) as lanes (lane, after_at, after_id)
@@ -42,6 +42,9 @@ set status = case when $5 then 'running' else 'claimed' end, worker_id = $6,
     claimed_at = now(), started_at = case when $5 then now() end,
     last_heartbeat = null, progress_percent = 0, progress_message = null
 where ctid = any (array(select place from chosen))
-returning id, lease, input, attempts, max_attempts, date_part('epoch', scheduled_at), crashes, lone_crashes, suspect,
-    timeout, expires_at < now() as expired, tenant_id, correlation_id, auth, checkpoint, traceparent,
-    category, job_type, queue, worker_capability, priority;
+returning
+    /* generated claim */
+    id, lease, attempts as attempt, max_attempts, priority, crashes,
+    date_part('epoch', scheduled_at) as due, lone_crashes, suspect as is_suspect, job_type as type,
+    queue, worker_capability, input, expires_at < now() as expired, timeout, tenant_id, category,
+    correlation_id, auth, traceparent, checkpoint /* end */;

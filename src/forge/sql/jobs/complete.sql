@@ -1,13 +1,13 @@
--- running -> completed, for attempts whose lease still holds.
--- $1 ids and $2 leases as the text of arrays, $3 outputs or null for none, $4 'running': as a
--- parameter it keeps the planner from walking the index of owned jobs instead of looking up each id;
--- $5 how many.
--- Returns null when all were accepted, else the ids that were: what is missing belongs to someone
--- else by now.
+-- running -> completed, for attempts that still hold the lease.
+-- $1 ids and $2 leases as array literals in text, $3 outputs (null: none), $4 'running', a
+-- parameter so that the planner looks up each id instead of scanning the index of owned jobs, $5
+-- how many.
+-- Returns null when all were accepted, otherwise the accepted ids: the others belong to another
+-- attempt now.
 with done as (
     update forge_jobs as job
     set status = 'completed', output = ack.output::jsonb, completed_at = now(), progress_percent = 100,
-        -- it has recovered: statistics of errors count what fails
+        -- cleared, because the statistics of errors count failed jobs only
         error_class = null
     from unnest($1::text::uuid[], $2::text::bigint[], $3::text[]) as ack (id, lease, output)
     where job.id = any (array[ack.id]) and job.lease = ack.lease and job.status = $4

@@ -1,3 +1,3 @@
--- What COPY into forge_jobs meets on this connection: whether row security holds, so that it is
--- refused, and how text has to be written.
+-- What affects COPY into forge_jobs on this connection: whether row security applies, which makes
+-- PostgreSQL reject COPY, and how text must be encoded.
 select row_security_active('forge_jobs') as is_refused, current_setting('client_encoding') as encoding;

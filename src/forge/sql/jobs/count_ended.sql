@@ -1,4 +1,4 @@
--- How many jobs ended otherwise than well, by status. $1 how many of each to look at.
+-- How many jobs failed or were cancelled, by status. $1 how many of each to read.
 select wanted.status,
        (select count(*) from (
             select from forge_jobs

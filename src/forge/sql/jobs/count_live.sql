@@ -1,4 +1,4 @@
--- How many jobs wait and are processed, by status and type. $1 how many of either to look at.
+-- How many jobs wait or run, by status and type. $1 how many of either to read.
 select status, job_type, count(*) as count
 from (
     (select status, job_type from forge_jobs where status in ('pending', 'retry') limit $1::bigint)

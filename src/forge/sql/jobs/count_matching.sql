@@ -1,5 +1,6 @@
--- How many jobs match, among the newest. $1 how many to look at, $2 statuses, $3 type, $4 priority,
--- $5 category, $6 correlation id, $7 queue, $8 error class, $9 idempotency key. Null means any. Also how many were looked at.
+-- How many of the newest jobs match, and how many were read.
+-- $1 how many to read, $2 statuses, $3 type, $4 priority, $5 category, $6 correlation id, $7 queue,
+-- $8 error class, $9 idempotency key. Null means any.
 select count(*) filter (where ($2::text[] is null or status = any ($2)) and ($3::text is null or job_type = $3)
                           and ($4::integer is null or priority = $4) and ($5::text is null or category = $5)
                           and ($6::uuid is null or correlation_id = $6) and ($7::text is null or queue = $7)

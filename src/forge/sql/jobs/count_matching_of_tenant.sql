@@ -1,5 +1,6 @@
--- How many jobs of a tenant match, among its newest. $1 to $9 as in jobs/count_matching, $10 the tenant.
--- Bounded from both sides and ordered: an equation would let the planner walk through everybody's rows.
+-- How many of a tenant's newest jobs match. $1 to $9 as in jobs/count_matching, $10 the tenant.
+-- The range on tenant_id with an order forces the tenant's index: with an equality the planner
+-- might scan the rows of all tenants.
 select count(*) filter (where ($2::text[] is null or status = any ($2)) and ($3::text is null or job_type = $3)
                           and ($4::integer is null or priority = $4) and ($5::text is null or category = $5)
                           and ($6::uuid is null or correlation_id = $6) and ($7::text is null or queue = $7)

@@ -1,6 +1,7 @@
--- How many jobs a tenant has by status and type, among its newest. $1 how many to look at,
--- $2 the tenant. Bounded from both sides and ordered: an equation would let the planner walk
--- through everybody's rows.
+-- How many of a tenant's newest jobs there are by status and type. $1 how many to read, $2 the
+-- tenant.
+-- The range on tenant_id with an order forces the tenant's index: with an equality the planner
+-- might scan the rows of all tenants.
 select status, job_type, count(*) as count
 from (select status, job_type from forge_jobs
       where tenant_id between $2::bigint and $2

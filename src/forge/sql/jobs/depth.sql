@@ -1,6 +1,6 @@
--- How many jobs are due in each lane, and for how many seconds the first of them has been.
--- $1 how many of a lane to count at most.
--- Steps of an index: one per lane, and one per job that is counted.
+-- How many jobs are due in each lane, and for how many seconds the first of them has been due.
+-- $1 how many jobs of a lane to count at most.
+-- One index lookup per lane, and one per counted job.
 with recursive lanes as (
     (select forge_lane(job_type, queue, worker_capability, priority) as lane, job_type, scheduled_at
      from forge_jobs

@@ -1,5 +1,9 @@
--- -> pending: one job with nothing but what its type says, the most frequent dispatch there is.
--- $1 id, $2 input, $3 to $7 as in jobs/dispatch, $8 the delay.
+-- -> pending: one job with the defaults of its type, the most frequent dispatch.
+-- $1 id, $2 input, then the columns in this order, and the delay.
 insert into forge_jobs
-    (id, input, job_type, priority, max_attempts, queue, worker_capability, scheduled_at)
-values ($1, $2, $3, $4, $5, $6, $7, now() + coalesce($8::interval, '0'));
+    (id, input, scheduled_at,
+     /* generated columns */
+     job_type, priority, max_attempts, queue, worker_capability /* end */)
+values ($1, $2, now() + coalesce($8 /* delay */::interval, '0'),
+        /* generated values */
+        $3, $4, $5, $6, $7 /* end */);

@@ -1,5 +1,6 @@
--- Erase final jobs with their records, and write down who asked for it. $1 ids, $2 the tenant that
--- asks, $3 why, $4 the actor. A dead letter under review keeps its job. Returns the erased ids.
+-- Delete final jobs with their records, with an audit event.
+-- $1 ids, $2 the caller's tenant, $3 the reason, $4 the actor. A job whose dead letter is under
+-- review is kept. Returns the deleted ids.
 with erased as (
     delete from forge_jobs
     where id = any ($1::uuid[]) and ($2::bigint is null or tenant_id = $2)

@@ -1,2 +1,2 @@
--- One job, all of it.
+-- One job with all its columns.
 select * from forge_jobs where id = any ($1::uuid[]);

@@ -1,5 +1,5 @@
--- retry -> failed: a person does not want it tried again; it is written down who. $1 ids, $2 the tenant
--- that asks, $3 why, $4 the actor.
+-- retry -> failed: a person stops the retries, with an audit event.
+-- $1 ids, $2 the caller's tenant, $3 the reason, $4 the actor.
 with given_up as (
     update forge_jobs
     set status = 'failed', failed_at = now()

@@ -1,6 +1,7 @@
--- Jobs, the newest first, a page at a time. $1 statuses, $2 type, $3 queue, $4 the id before which
--- to look (null: from the newest), $5 how many. Null means any. The input is returned where anything
--- was said that may quote what is secret in it.
+-- A page of jobs, newest first.
+-- $1 statuses, $2 type, $3 queue, $4 return jobs before this id (null: from the newest), $5 limit.
+-- Null means any.
+-- Returns the input where an error or a message may quote a secret in it.
 select id, job_type, status, priority, attempts, max_attempts, queue, tenant_id, progress_percent,
        progress_message, last_error, scheduled_at, created_at, started_at, completed_at, failed_at,
        cancelled_at,

@@ -1,8 +1,7 @@
--- Write down how far running attempts have come, and that they live.
--- $1 ids, $2 leases, $3 the status they must be in, $4 percents, $5 messages, $6 checkpoints;
--- null keeps what is there. A job that was fetched ahead may say something before its start is
--- written.
--- Returns the ids that were accepted.
+-- Record the progress of running attempts, and that they are alive.
+-- $1 ids, $2 leases, $3 the status they must have, $4 percents, $5 messages, $6 checkpoints; null
+-- leaves a value unchanged. A prefetched job can report progress before its start is written.
+-- Returns the accepted ids.
 update forge_jobs as job
 set progress_percent = coalesce(note.percent, job.progress_percent),
     progress_message = coalesce(note.message, job.progress_message),

@@ -1,5 +1,5 @@
--- Write what the handler returned into a job that it completed in a transaction of its own, where it
--- had not given the output there: until now that is a JSON null.
+-- Store what the handler returned for a job that it completed in its own transaction without an
+-- output. Until then the output is a JSON null.
 -- $1 the job, $2 the lease of the attempt, $3 the output (null: none).
 update forge_jobs
 set output = $3::jsonb

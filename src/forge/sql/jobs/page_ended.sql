@@ -1,11 +1,13 @@
--- Jobs that ended otherwise than well, the newest first, among so many rows of each status.
--- $1 before which id, $2 from which id on, $3 statuses, $4 type, $5 queue, $6 priority, $7 since,
--- $8 until, $9 category, $10 correlation id, $11 error class, $12 idempotency key,
--- $13 how many rows to look at, $14 how many to return, $15 bytes of JSON after which to stop,
--- $16 seconds after which to stop. Null means any.
--- The row at which the look around ended is returned too; `is_stop` marks it, `matches` says whether
--- it was wanted. `is_full` marks the row with which the page became too long.
--- Compared as pairs: an equation would let the planner walk through the rows of every status.
+-- A page of jobs that failed or were cancelled, newest first, from a limited number of rows of each
+-- status.
+-- $1 before this id, $2 from this id on, $3 statuses, $4 type, $5 queue, $6 priority, $7 since, $8
+-- until, $9 category, $10 correlation id, $11 error class, $12 idempotency key, $13 how many rows
+-- to read, $14 limit, $15 bytes of JSON after which to stop, $16 seconds after which to stop. Null
+-- means any.
+-- The last row that was read is returned too: `is_stop` marks it, and `matches` says whether it
+-- matches. `is_full` marks the row that exceeds the limit of bytes.
+-- The row comparison on (status, id) forces the index: with an equality the planner might scan the
+-- rows of every status.
 with chosen as (
     select job.*
     from unnest($3::text[]) as wanted (status)

@@ -1,9 +1,8 @@
--- Jobs that wait or are being processed, the newest first, however old they are: for a table that
--- has few of them.
--- $1 before which id, $2 from which id on, $3 statuses, $4 type, $5 queue, $6 priority, $7 since,
--- $8 until, $9 category, $10 correlation id, $11 error class, $12 idempotency key,
--- $13 how many rows to look at, $14 how many to return, $15 bytes of JSON after which to stop,
--- $16 the tenant. Null means any. `is_full` marks the row with which the page became too long.
+-- A page of jobs that wait or run, newest first and of any age, for a table with few of them.
+-- $1 before this id, $2 from this id on, $3 statuses, $4 type, $5 queue, $6 priority, $7 since, $8
+-- until, $9 category, $10 correlation id, $11 error class, $12 idempotency key, $13 how many rows
+-- to read, $14 limit, $15 bytes of JSON after which to stop, $16 the tenant. Null means any.
+-- `is_full` marks the row that exceeds the limit of bytes.
 with looked as (
     (select * from forge_jobs
      where status in ('pending', 'retry') and $3::text[] && array['pending', 'retry']

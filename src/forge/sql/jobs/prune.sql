@@ -1,11 +1,11 @@
--- Delete final jobs whose retention is over, in the order of their ids, a small batch at a time.
--- $1 the id after which to look, $2 how many to look at, $3 seconds to keep what completed, $4
--- seconds to keep the rest (null: for ever), $5 whether to look at ids of the future.
--- What is under review is kept.
--- An id begins with the time at which it was made: what was made within the shorter of the two
--- times is too young to look at. Ids that are not version 7, or come from a fast clock, seem to be
--- from the future: they are looked at with $5.
--- Returns the last id looked at, how many were looked at, and how many were deleted.
+-- Delete final jobs past their retention, in the order of their ids, in small batches.
+-- $1 read jobs after this id, $2 how many to read, $3 seconds to keep completed jobs, $4 seconds to
+-- keep other final jobs (null: for ever), $5 whether to read ids of the future.
+-- Jobs whose dead letter is under review are kept.
+-- An id begins with the time of its creation, so that jobs younger than the shorter retention are
+-- not read. Ids that are not version 7, or come from a fast clock, look like ids of the future: $5
+-- reads them.
+-- Returns the last id that was read, how many were read, and how many were deleted.
 with bounds as materialized (
     select rpad(lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid as id
     from (select case when $5 then now() + interval '1 hour'

@@ -1,8 +1,8 @@
--- Where this worker and the database differ about what it owns.
--- $1 the worker, $2 its incarnation, $3 and $4 the ids and leases it knows of.
--- Returns its jobs in the database that it does not know (a claim whose answer was lost) and
--- those it holds that are no longer its own (cancelled, or rescued from it). What a later life of
--- the same worker claimed is that one's to know.
+-- Where this worker and the database differ about the jobs that the worker owns.
+-- $1 the worker, $2 its incarnation, $3 and $4 the ids and leases that it knows.
+-- Returns its jobs in the database that it does not know (the answer to a claim was lost), and
+-- those it holds that it no longer owns (cancelled, or rescued from it). Jobs that a later process
+-- of the same worker claimed are ignored.
 select id, lease, job_type, 'unknown' as finding
 from forge_jobs
 where status in ('claimed', 'running') and worker_id = $1

@@ -1,5 +1,5 @@
--- Move waiting jobs to another time, and write down who asked for it. $1 ids, $2 the tenant that asks,
--- $3 why, $4 the actor, $5 the time (null: now).
+-- Move waiting jobs to another time, with an audit event.
+-- $1 ids, $2 the caller's tenant, $3 the reason, $4 the actor, $5 the time (null: now).
 with moved as (
     update forge_jobs
     set scheduled_at = coalesce($5::timestamptz, now()),

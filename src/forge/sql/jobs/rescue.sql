@@ -1,10 +1,10 @@
--- claimed, running -> retry: take back the jobs of workers that died. What was running may have
--- killed its worker, so it is suspected, and will run alone. What was claimed counts as a crash, too:
--- its handler may have begun before that was written.
+-- claimed, running -> retry: rescue the jobs of dead workers. A running job may have killed its
+-- worker, so it becomes suspect and runs alone next. A claimed job counts as crashed too: its
+-- handler may have begun before the start was written.
 -- $1 the owners, $2 only these jobs (null: all), $3 seconds without a heartbeat after which an
--- owner counts as dead, $4 seconds without a sign of life of the job where its owner is unknown,
--- $5 how many at most.
--- Returns the rescued jobs, and which of their attempts were lost after how many seconds.
+-- owner is dead, $4 seconds without a sign of life from the job where its owner is unknown, $5
+-- limit.
+-- Returns the rescued jobs, which of their attempts were lost, and after how many seconds.
 with lost as materialized (
     select ctid as place, status
     from forge_jobs as job

@@ -1,11 +1,11 @@
--- running -> retry, pending, failed or dead_letter (claimed too, where the lifecycle has it), for
--- attempts whose lease still holds; what failed is recorded, and what is buried gets its dead
--- letter, all in one transaction.
--- $1 ids, $2 leases, $3 the statuses they may be in, $4 the status to give, $5 seconds until they
--- may run again, $6 attempts given back, $7 crashes, $8 lone crashes, $9 error classes,
--- $10 exception names, $11 messages, $12 traces, $13 what the record calls it (null: no record),
--- $14 fingerprints, $15 places in the code.
--- Returns the ids that were accepted.
+-- running -> retry, pending, failed or dead_letter (claimed too, where the lifecycle allows it),
+-- for attempts that still hold the lease. Failures are recorded and dead letters are inserted in
+-- the same statement.
+-- $1 ids, $2 leases, $3 the allowed current statuses, $4 the new status, $5 seconds until they can
+-- run again, $6 attempts to give back, $7 crashes, $8 lone crashes, $9 error classes, $10 exception
+-- names, $11 messages, $12 traces, $13 the outcome to record (null: no record), $14 fingerprints,
+-- $15 places in the code.
+-- Returns the accepted ids.
 with acks as materialized (
     select * from unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::float8[], $6::integer[],
                          $7::integer[], $8::integer[], $9::text[], $10::text[], $11::text[], $12::text[],

@@ -1,6 +1,6 @@
--- claimed -> running, for jobs that waited in a worker until a slot was free.
--- $1 ids, $2 leases, $3 the status they must be in.
--- Returns the ids that were accepted.
+-- claimed -> running, for prefetched jobs whose worker has a free slot now.
+-- $1 ids, $2 leases, $3 the status they must have.
+-- Returns the accepted ids.
 update forge_jobs as job
 set status = 'running', started_at = now()
 from unnest($1::uuid[], $2::bigint[], $3::text[]) as ack (id, lease, status)

@@ -1,6 +1,6 @@
--- How many seconds ago jobs of the same lane were last started, the latest first.
--- $1 a job, $2 how many jobs to look at: those that were made just before the ones at the head of
--- its lane, for they were started last.
+-- How many seconds ago jobs of the same lane were last started, latest first.
+-- $1 a job, $2 how many jobs to read: those created just before the jobs at the head of the lane,
+-- which were started last.
 with job as (
     select *, forge_lane(job_type, queue, worker_capability, priority) as lane
     from forge_jobs where id = $1

@@ -1,5 +1,5 @@
--- About how many jobs there are by status, category, type and error class; statuses with an index of
--- their own are counted, up to $1 of each.
+-- An estimate of the number of jobs by status, category, type and error class. Statuses with an
+-- index of their own are counted, up to $1 of each.
 with counted as materialized (
     select ended.status as value, count(*) as jobs
     from unnest(array['failed', 'dead_letter', 'cancelled']) as ended (status)

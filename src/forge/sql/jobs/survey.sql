@@ -1,6 +1,6 @@
--- Where work stands: each lane that has a waiting job, with the time until its first is due.
--- One step of an index per lane, however long the lines are.
--- Epochs are subtracted, since before PostgreSQL 17 a time of infinity cannot be.
+-- Each lane with a waiting job, and the time until its first job is due.
+-- One index lookup per lane, however many jobs wait in it.
+-- Subtracts epochs, because before PostgreSQL 17 an infinite timestamp cannot be subtracted.
 with recursive lanes as (
     (select forge_lane(job_type, queue, worker_capability, priority) as lane,
             job_type, queue, worker_capability, scheduled_at

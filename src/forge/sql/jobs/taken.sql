@@ -1,6 +1,7 @@
--- Attempts that are over though their worker has not ended them: the job was cancelled, rescued or
--- deleted. $1 ids, $2 leases. A handler may have completed its job itself, and go on.
--- Returns their ids and leases.
+-- Attempts that no longer own their job although their worker has not ended them: the job was
+-- cancelled, rescued or deleted. A handler that completed its job itself and continues is not one
+-- of them.
+-- $1 ids, $2 leases. Returns their ids and leases.
 select held.id, held.lease
 from unnest($1::uuid[], $2::bigint[]) as held (id, lease)
 where not exists (select from forge_jobs as job

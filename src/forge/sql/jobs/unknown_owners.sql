@@ -1,5 +1,5 @@
--- The owners of jobs that no row of forge_workers speaks of.
--- One step of an index per owner.
+-- The owners of jobs that have no row in forge_workers.
+-- One index lookup per owner.
 with recursive owners as (
     (select worker_id from forge_jobs
      where status in ('claimed', 'running') order by worker_id limit 1)

@@ -1,2 +1,2 @@
--- The versions that were applied.
-select version from forge_migrations;
+-- The applied migrations.
+select version, name from forge_migrations;

@@ -1,4 +1,4 @@
--- Where applied migrations are written down.
+-- One row per applied migration.
 create table if not exists forge_migrations (
     version integer primary key,
     name text not null,

@@ -1,2 +1,2 @@
--- Whoever migrates, or grants, holds this lock of the session until it ends.
+-- Lock the session against other processes that migrate or grant, until it ends.
 select pg_advisory_lock($1);

@@ -1,2 +1,2 @@
--- Statements of this transaction wait at most this long for a lock. $1 the time, as text.
+-- Limit how long the statements of this transaction wait for a lock. $1 the time, as text.
 select set_config('lock_timeout', $1, true);

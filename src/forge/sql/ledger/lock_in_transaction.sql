@@ -1,2 +1,2 @@
--- The same for one transaction.
+-- Lock this transaction against other processes that migrate or grant.
 select pg_advisory_xact_lock($1);

@@ -1,2 +1,2 @@
--- A migration was applied.
+-- Record an applied migration.
 insert into forge_migrations (version, name) values ($1, $2);

@@ -1,11 +1,12 @@
 -- pending, retry -> running; claimed, running -> running under a new lease where the owner is dead:
--- claim the jobs that messages name, in one update. What is final is never claimed. A job whose owner
--- died is rescued and claimed in one: it counts as crashed, and its attempt is given back.
--- $1 ids, $2 the worker, $3 its incarnation, $4 its job types, $5 its queues (null: all),
--- $6 its capabilities, $7 seconds of silence after which an owner is dead (null: this worker has not
--- been heard of long enough itself to judge), $8 the locked_timeout, for owners that nobody knows.
--- Returns the jobs that are this worker's now, as jobs/claim_across does, and last for how many
--- seconds each had been running when its owner was found dead.
+-- claim the jobs that messages name, in one update. Final jobs are never claimed. A job whose owner
+-- died is rescued and claimed at once: it counts as crashed, and its attempt is given back.
+-- $1 ids, $2 the worker, $3 its incarnation, $4 its job types, $5 its queues (null: all), $6 its
+-- capabilities, $7 seconds without a heartbeat after which an owner is dead (null: judge no owner,
+-- because this worker's own heartbeats did not get through for long enough), $8 the locked_timeout,
+-- for unknown owners.
+-- Returns the jobs that this worker owns now, as jobs/claim_across does, and how many seconds each
+-- had been running when its owner was found dead.
 with named as materialized (
     select ctid as place, status, lease, attempts, tenant_id, worker_id, started_at, id
     from forge_jobs as job
@@ -32,7 +33,7 @@ with named as materialized (
     from named
     where job.ctid = named.place
     returning job.*
-), told as (
+), announced as (
     delete from forge_outbox where job_id = any (array(select id from claimed))
 ), lost as (
     insert into forge_attempts (job_id, lease, attempt, tenant_id, worker_id, outcome, error, started_at)
@@ -41,9 +42,12 @@ with named as materialized (
     where status = 'running'
     on conflict do nothing
 )
-select id, lease, input, attempts, max_attempts, date_part('epoch', scheduled_at), crashes, lone_crashes, suspect,
-    timeout, expires_at < now() as expired, tenant_id, correlation_id, auth, checkpoint, traceparent,
-    category, job_type, queue, worker_capability, priority,
+select
+    /* generated claim */
+    id, lease, attempts as attempt, max_attempts, priority, crashes,
+    date_part('epoch', scheduled_at) as due, lone_crashes, suspect as is_suspect, job_type as type,
+    queue, worker_capability, input, expires_at < now() as expired, timeout, tenant_id, category,
+    correlation_id, auth, traceparent, checkpoint /* end */,
     (select extract(epoch from now() - named.started_at)::float8
      from named where named.id = claimed.id and named.status = 'running') as ran_for
 from claimed;

@@ -1,5 +1,5 @@
--- How the jobs stand whose messages came to no claim, or whose attempts are over.
--- $1 ids, $2 seconds of silence after which an owner is dead.
+-- The status of jobs whose messages led to no claim, or whose attempts are over.
+-- $1 ids, $2 seconds without a heartbeat after which an owner is dead.
 select job.id, job.status, job.lease, job.worker_id, job.job_type, job.queue, job.worker_capability,
        greatest(extract(epoch from job.scheduled_at) - extract(epoch from now()), 0)::float8 as due_in,
        exists (select from forge_workers as owner

@@ -1,2 +1,2 @@
--- Tell whoever listens on a channel to look.
+-- Notify the listeners of a channel.
 select pg_notify($1, $2);

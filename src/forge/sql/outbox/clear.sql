@@ -1,2 +1,2 @@
--- Forget what was to be sent: PostgreSQL tells the workers itself again.
+-- Delete all messages: PostgreSQL is the transport again.
 delete from forge_outbox;

@@ -1,2 +1,2 @@
--- From now on nobody writes into the outbox. Waits for those who write jobs.
+-- Stop writing to the outbox. Waits for transactions that write jobs.
 alter table forge_jobs disable trigger forge_jobs_tell, disable trigger forge_jobs_tell_again;

@@ -1,4 +1,4 @@
--- Forget messages that nobody needs, unless their job made them due anew meanwhile.
+-- Delete messages that are no longer needed, unless their job has changed when they are due.
 -- $1 ids, $2 the times that outbox/take gave them.
 delete from forge_outbox as entry
 using unnest($1::bigint[], $2::timestamptz[]) as taken (id, send_at)

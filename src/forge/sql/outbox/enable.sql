@@ -1,2 +1,3 @@
--- From now on every job that begins to wait leaves a row in the outbox. Waits for those who write jobs.
+-- Insert a row into the outbox for every job that begins to wait. Waits for transactions that write
+-- jobs.
 alter table forge_jobs enable trigger forge_jobs_tell, enable trigger forge_jobs_tell_again;

@@ -1,9 +1,10 @@
--- Take the next messages to send, the longest due first. Each is due again some time after its job
--- is, in case it gets lost: later from time to time, for the longer a job waits, the likelier it is
--- that there is only much to do before it.
--- $1 how many, $2 seconds until the first is sent again, $3 seconds after which at the latest.
--- Returns for each its row's id and new time, how often it was taken, and of its job whether it waits, in how many seconds it
--- is due, and what decides about its queue, and when it is due; a job that is gone does not wait.
+-- Take the next messages to send, longest due first. Each becomes due again some time after its
+-- job, in case it is lost, at growing intervals: the longer a job waits, the more likely a backlog
+-- is the reason.
+-- $1 limit, $2 seconds until the first repetition, $3 the longest interval in seconds.
+-- Returns for each the id and new time of its row, how often it was taken, and of its job whether
+-- it waits, in how many seconds and when it is due, and what selects its queue. A deleted job does
+-- not wait.
 with due as materialized (
     select ctid as place, job_id
     from forge_outbox
@@ -15,7 +16,7 @@ with due as materialized (
     select due.place, due.job_id, job.status in ('pending', 'retry') as is_waiting, job.scheduled_at,
            job.priority, job.queue, job.worker_capability
     from due left join forge_jobs as job on job.id = any (array[due.job_id])
-), told as (
+), announced as (
     update forge_outbox as entry
     set sends = entry.sends + 1,
         send_at = greatest(jobs.scheduled_at, now())
@@ -28,4 +29,4 @@ with due as materialized (
 select id, send_at, sends, job_id, is_waiting, priority, queue, worker_capability,
        greatest(extract(epoch from scheduled_at) - extract(epoch from now()), 0)::float8 as due_in,
        extract(epoch from scheduled_at)::float8 as due_at
-from told;
+from announced;

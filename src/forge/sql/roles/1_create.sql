@@ -1,5 +1,5 @@
--- The two roles, for whoever has the right to create them. They log in without a password until
--- somebody gives them one; roles belong to the whole server, so another database may have made them.
+-- The two roles. They can log in without a password until they get one. Roles belong to the whole
+-- server, so another database may have created them.
 do $$
 declare
     wanted text;

@@ -1,22 +1,23 @@
--- forge_api reads all, wishes for jobs, and moves none of them.
+-- forge_api reads everything and dispatches jobs, and cannot change their status.
 grant select on
     forge_jobs, forge_job_types, forge_schedule_types, forge_idempotency_keys, forge_attempts, forge_dead_letters,
     forge_audit_events, forge_schedules, forge_workers, forge_outbox, forge_migrations
 to forge_api;
 
--- the columns of a wish: status, lease, worker and times are not the caller's to choose
-grant insert
-    (id, job_type, input, priority, max_attempts, worker_capability, idempotency_key, scheduled_at, queue,
-     tenant_id, category, correlation_id, payload_version, auth, traceparent, timeout, expires_at, retry_of,
-     parent_id, concurrency_key, tags, meta)
-on forge_jobs to forge_api;
+-- The columns that dispatch sets: callers cannot choose status, lease, worker or times.
+grant insert (
+    /* generated grants */
+    id, max_attempts, priority, scheduled_at, job_type, queue, worker_capability, input,
+    idempotency_key, expires_at, timeout, tenant_id, category, correlation_id, payload_version,
+    auth, traceparent, retry_of, parent_id, tags, meta /* end */
+) on forge_jobs to forge_api;
 
--- keys are written by forge_take_keys and by the trigger of forge_jobs
--- when it happened is not the caller's to choose, and the policy decides in whose name
+-- forge_take_keys and a trigger of forge_jobs write idempotency keys.
+-- Callers cannot choose the time of an audit event, and a policy checks the actor.
 revoke insert on forge_audit_events, forge_outbox from forge_api;
 grant insert (event, actor, tenant_id, job_id, dlq_id, schedule_id, notes, detail) on forge_audit_events to forge_api;
--- schedules/ensure, enable, lock and run_now are the API's, so that a mutation can subscribe somebody
--- and see to the schedule in one transaction; runs are not
+-- The API runs schedules/ensure, enable, lock and run_now, so that a mutation can add a subscription
+-- and its schedule in one transaction. It does not write runs.
 grant insert
     (id, type, key, tenant_id, payload, next_run_at, tick_at, every, cron, tz, missed, jitter, priority,
      worker_capability, timeout),
@@ -24,7 +25,7 @@ update
     (enabled, next_run_at, tick_at, updated_at, payload, every, cron, tz, missed, jitter, priority,
      worker_capability, timeout)
 on forge_schedules to forge_api;
--- review of dead letters is the API's; the letters themselves and their counts are not
+-- The API reviews dead letters; it writes neither the letters themselves nor their counts.
 grant select on forge_dead_letter_counts to forge_api;
 grant update (status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload, request_id)
 on forge_dead_letters to forge_api;
@@ -40,7 +41,7 @@ grant execute on function
     forge_caller, forge_signs_callers, forge_is_bound, forge_is_operator, forge_may_sign, forge_may_dispatch
 to forge_api;
 
--- No request may keep the database busy for longer; somebody with a reason sets another limit.
+-- Limits how long a request can keep the database busy. A limit that is already set stays.
 do $$
 begin
     if not exists (
@@ -52,6 +53,6 @@ begin
     end if;
 exception
     when insufficient_privilege then
-        raise notice 'forge_api has no statement_timeout: that is for whoever made the role';
+        raise notice 'forge_api has no statement_timeout; set one as the role that created forge_api';
 end
 $$;

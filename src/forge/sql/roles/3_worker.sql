@@ -1,4 +1,4 @@
--- forge_worker does all that a worker does; the tables themselves it cannot change.
+-- forge_worker does everything that a worker does, and cannot change the tables themselves.
 grant select, insert, update, delete on
     forge_jobs, forge_job_types, forge_schedule_types, forge_idempotency_keys, forge_attempts, forge_dead_letters,
     forge_audit_events, forge_schedules, forge_workers, forge_outbox
@@ -6,8 +6,8 @@ to forge_worker;
 grant select on forge_migrations to forge_worker;
 grant select, insert, update, delete on forge_dead_letter_counts to forge_worker;
 
--- Tenants are the API's concern: with a policy that is always true a worker's statements are planned
--- as if there were none.
+-- Workers serve all tenants. With a policy that is always true PostgreSQL plans their statements as
+-- without row security.
 do $$
 declare
     name text;

@@ -1,4 +1,4 @@
--- Whoever may not grant is only warned: see that the rights are there.
+-- A role without the right to grant gets only a warning from PostgreSQL: verify the grants.
 do $$
 begin
     if not has_column_privilege('forge_api', 'forge_jobs', 'input', 'insert')

@@ -1,2 +1,2 @@
--- What was done since savepoint/set is now the caller's to commit.
+-- Keep what was done since savepoint/set; the caller commits it.
 release savepoint forge_many;

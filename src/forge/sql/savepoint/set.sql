@@ -1,2 +1,2 @@
--- From here on what is done can be undone without the rest of the caller's transaction.
+-- Begin a part that can be undone without the rest of the caller's transaction.
 savepoint forge_many;

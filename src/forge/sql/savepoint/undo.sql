@@ -1,2 +1,2 @@
--- Undo what was done since savepoint/set; the caller's transaction goes on.
+-- Undo what was done since savepoint/set; the caller's transaction continues.
 rollback to savepoint forge_many;

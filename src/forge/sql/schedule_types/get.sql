@@ -1,2 +1,2 @@
--- What is known of a type of schedules.
+-- One registered schedule type.
 select name, priority, worker_capability, input_schema from forge_schedule_types where name = $1;

@@ -1,4 +1,5 @@
--- Make types of schedules known to every process that ensures schedules. Lists, one entry a type.
+-- Register schedule types, so that every process can ensure their schedules. Lists, one entry per
+-- type.
 insert into forge_schedule_types (name, priority, worker_capability, input_schema)
 select name, priority, worker_capability, input_schema::jsonb
 from unnest($1::text[], $2::integer[], $3::text[], $4::text[])

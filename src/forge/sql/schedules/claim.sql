@@ -1,9 +1,9 @@
--- Give one worker the schedules that are due, of several lanes of one urgency, the oldest first
--- among them all: first see how many of the wanted ones stand at the head of each lane, then take
+-- Give one worker the schedules that are due, from several lanes of one priority, oldest first
+-- across all of them: count how many of the wanted ones are at the head of each lane, then claim
 -- that many from each.
--- $1 lanes, $2 and $3 the place in each after which to look, $4 how many, $5 the worker, $6 its
--- incarnation.
--- Returns no row when nothing is due, or when the worker was replaced by a later one.
+-- $1 lanes, $2 and $3 the cursor in each: claim schedules after this time and id, $4 limit, $5 the
+-- worker, $6 its incarnation.
+-- Returns no row when nothing is due, or when a later process replaced the worker.
 with lanes as materialized (
     select *
     from unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) as lanes (lane, after_at, after_id)

@@ -1,12 +1,11 @@
--- What runs came to, for those whose lease still holds. A schedule that was moved or given another
--- rule during its run keeps what it was given: `due` tells.
+-- Write the outcomes of runs that still hold the lease. A schedule that was moved or got another
+-- rule during its run keeps its new time: `due` differs then.
 -- $1 ids, $2 leases, $3 the time each run was due, $4 when to run next, or $5 in how many seconds,
--- $6 the tick that the next run stands for (null: that time itself), $7 outcomes (null: nothing was
--- begun, and nothing is recorded), $8 errors,
--- $9 checkpoints (null: as they are), $10 what the handlers said last, $11 how many runs are
--- remembered, $12 true: as a parameter it keeps the planner from walking the index of what runs
--- instead of looking up each id.
--- Returns the ids that were accepted.
+-- $6 the tick of the next run (null: its time), $7 outcomes (null: nothing began and nothing is
+-- recorded), $8 errors, $9 checkpoints (null: unchanged), $10 the last messages of the handlers,
+-- $11 how many runs to keep, $12 true, a parameter so that the planner looks up each id instead of
+-- scanning the index of owned schedules.
+-- Returns the accepted ids.
 with acks as materialized (
     select *
     from unnest($1::uuid[], $2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::float8[],

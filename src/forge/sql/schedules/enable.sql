@@ -1,12 +1,12 @@
--- Enable or disable a schedule. Its time stays: it runs then, or at once if that has passed.
--- A run that goes on is left alone, and plans the next one. $1 the schedule, $2 whether it is enabled, $3 only if it is
--- this tenant's (null: anyone's).
+-- Enable or disable a schedule. Its time stays: it runs then, or at once if that has passed. A
+-- current run continues and plans the next one.
+-- $1 the schedule, $2 whether it is enabled, $3 only if it belongs to this tenant (null: any).
 update forge_schedules
 set enabled = $2,
-    -- what came while it was disabled was not missed
+    -- ticks while it was disabled do not count as missed
     next_run_at = case when $2 and not enabled and missed <> 'once' and running_since is null
                        then greatest(next_run_at, now()) else next_run_at end,
-    -- the grid of `every` stays where it was
+    -- the ticks of `every` stay on their grid
     tick_at = case when not ($2 and not enabled and missed <> 'once' and running_since is null
                              and next_run_at < now()) then tick_at
                    when every is not null

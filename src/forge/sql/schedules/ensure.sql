@@ -1,10 +1,10 @@
--- See to it that a schedule is there and enabled. One that is there keeps its time, unless its rule
--- changes or it has none, and changes only in what is named in $17; it is always written, so that
--- whoever decides whether it is still wanted (schedules/lock) waits for us or we for them.
+-- Insert a schedule, or enable and update the one that exists. That one keeps its time, unless its
+-- rule changes or it has none, and changes only in what $17 names. It is written in any case, so
+-- that this statement and schedules/lock wait for each other.
 -- $1 an id for it, $2 type, $3 key, $4 tenant, $5 payload, $6 when to run first (null: now), $7 the
--- tick that this stands for, $8 every, $9 cron, $10 time zone, $11 missed, $12 jitter, $13 priority,
--- $14 capability, $15 timeout, $16 whether one that is disabled is enabled, $17 what was asked for:
--- 'rule', 'payload', 'missed' and so on.
+-- tick of that run, $8 every, $9 cron, $10 time zone, $11 missed, $12 jitter, $13 priority, $14
+-- capability, $15 timeout, $16 whether to enable a disabled one, $17 what was given: 'rule',
+-- 'payload', 'missed' and so on.
 insert into forge_schedules as known
     (id, type, key, tenant_id, payload, next_run_at, tick_at, every, cron, tz, missed, jitter,
      priority, worker_capability, timeout)
@@ -17,7 +17,7 @@ set enabled = known.enabled or $16,
                 and (known.every, known.cron, known.tz)
                     is distinct from (excluded.every, excluded.cron, excluded.tz)
         then excluded.next_run_at
-        -- what came while it was disabled was not missed
+        -- ticks while it was disabled do not count as missed
         when not known.enabled and $16 and known.missed <> 'once' and known.running_since is null
         then greatest(known.next_run_at, now())
         else known.next_run_at end,
@@ -29,7 +29,7 @@ set enabled = known.enabled or $16,
         then excluded.tick_at
         when not (not known.enabled and $16 and known.missed <> 'once' and known.running_since is null
                   and known.next_run_at < now()) then known.tick_at
-        -- the grid of `every` stays where it was
+        -- the ticks of `every` stay on their grid
         when known.every is not null
         then coalesce(known.tick_at, known.next_run_at)
              + floor(extract(epoch from now() - coalesce(known.tick_at, known.next_run_at))

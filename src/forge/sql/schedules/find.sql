@@ -1,5 +1,5 @@
--- The id of a schedule by its name. $1 type, $2 key, $3 tenant: a null one is a tenant, too, and
--- each of the two halves goes by index.
+-- The id of a schedule by type ($1), key ($2) and tenant ($3). A null tenant is a value too; each
+-- of the two halves uses the index.
 select id from forge_schedules where tenant_id = $3::bigint and type = $1 and key = $2
 union all
 select id from forge_schedules

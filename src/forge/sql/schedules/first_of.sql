@@ -1,5 +1,5 @@
--- The first row that the caller's own query returns. It stands on lines of its own, since it may
--- end with a comment.
+-- The first row that the caller's own query returns. The query is on lines of its own, because it
+-- may end with a comment.
 select * from (
 :query
 ) as found limit 1;

@@ -1,5 +1,5 @@
--- Schedules, the newest first. $1 type, $2 whether enabled, $3 tenant (nulls: any), $4 those before
--- this one, $5 how many.
+-- A page of schedules, newest first.
+-- $1 type, $2 whether enabled, $3 tenant (null: any), $4 return schedules before this id, $5 limit.
 select * from forge_schedules
 where ($1::text is null or type = $1)
   and ($2::boolean is null or enabled = $2)

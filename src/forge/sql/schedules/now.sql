@@ -1,2 +1,2 @@
--- The database's time, by which schedules are planned.
+-- The database's time, which schedules are planned by.
 select now() as now;

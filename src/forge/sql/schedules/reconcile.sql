@@ -1,5 +1,6 @@
--- Where this worker and the database differ about the schedules that it runs. As jobs/reconcile:
--- $1 the worker, $2 its incarnation, $3 and $4 the ids and leases it knows of.
+-- Where this worker and the database differ about the schedules that the worker runs, as
+-- jobs/reconcile.
+-- $1 the worker, $2 its incarnation, $3 and $4 the ids and leases that it knows.
 select id, lease, 'unknown run' as finding
 from forge_schedules
 where running_since is not null and worker_id = $1

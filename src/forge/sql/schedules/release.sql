@@ -1,4 +1,4 @@
--- Give schedules back that their worker does not run after all, for leases that still hold.
+-- Release schedules that their worker does not run after all, where the lease still holds.
 -- $1 ids, $2 leases.
 update forge_schedules as schedule
 set running_since = null, updated_at = now()

@@ -1,8 +1,8 @@
--- Make schedules claimable again whose runs were lost: the owner died, or nobody knows of it and
--- the run has shown no sign of life for long.
--- $1 only these owners (null: all), $2 seconds without a heartbeat after which an owner counts as
--- dead, $3 seconds without a sign of life of the run where its owner is unknown, $4 how many at
--- most, $5 how many runs are remembered.
+-- Make schedules claimable again whose runs were lost: the owner died, or it is unknown and the run
+-- has shown no sign of life for long.
+-- $1 only these owners (null: all), $2 seconds without a heartbeat after which an owner is dead, $3
+-- seconds without a sign of life from the run where its owner is unknown, $4 limit, $5 how many
+-- runs to keep.
 -- Returns the rescued schedules.
 with lost as materialized (
     select ctid as place

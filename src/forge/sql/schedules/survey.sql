@@ -1,5 +1,5 @@
--- Where schedules stand: each lane that has one to run, with the time until its first is due.
--- As jobs/survey: one step of an index per lane.
+-- Each lane with a schedule to run, and the time until its first one is due.
+-- One index lookup per lane, as in jobs/survey.
 with recursive lanes as (
     (select forge_lane(type, '', worker_capability, priority) as lane,
             type, worker_capability, next_run_at

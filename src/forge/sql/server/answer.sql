@@ -1,2 +1,2 @@
--- Nothing but an answer.
+-- The shortest query: whether the server answers.
 select 1 as answer;

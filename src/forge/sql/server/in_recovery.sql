@@ -1,2 +1,2 @@
--- Whether the server is a standby, which takes no writes.
+-- Whether the server is a standby, which rejects writes.
 select pg_catalog.pg_is_in_recovery() as in_recovery;

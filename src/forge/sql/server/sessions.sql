@@ -1,5 +1,5 @@
--- What the server knows of its own sessions: how old they are, and how long they have been idle (null
--- while they work, and where it does not say). $1 their process ids.
+-- The age of sessions and how long they have been idle (null while they are active, and where the
+-- server does not show it). $1 their process ids.
 select pid,
        extract(epoch from clock_timestamp() - backend_start)::float8 as age,
        case when state in ('idle', 'idle in transaction', 'idle in transaction (aborted)')

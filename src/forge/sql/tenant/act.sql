@@ -1,3 +1,3 @@
--- From now on this session acts for a caller: row security shows it that caller's rows alone.
+-- Act for a caller from now on: row security shows this session only that caller's rows.
 -- $1 the caller, as forge_caller() reads it.
 select set_config('forge.tenant_id', $1, false);

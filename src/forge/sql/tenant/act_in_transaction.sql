@@ -1,2 +1,2 @@
--- Until the end of its transaction this session acts for a caller. $1 the caller.
+-- Act for a caller until the end of the transaction. $1 the caller.
 select set_config('forge.tenant_id', $1, true);

@@ -1,5 +1,5 @@
--- The index for [server] max_pending_per_tenant, if it is there: whether it is complete, and whether
--- a session is at work on it.
+-- The index for [server] max_pending_per_tenant, if it exists: whether it is complete, and whether
+-- a session is building it.
 select index.indisvalid as is_complete,
     exists (
         select from pg_catalog.pg_stat_progress_create_index progress

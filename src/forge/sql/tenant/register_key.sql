@@ -1,4 +1,4 @@
--- Make this the key that callers are signed with; the one before it stays valid beside it.
+-- Make this the key that callers are signed with; the previous one stays valid.
 -- $1 the key padded for the inner hash, $2 for the outer one.
 insert into forge_signing_keys as known (is_current, inner_pad, outer_pad)
 select true, $1::bytea, $2::bytea

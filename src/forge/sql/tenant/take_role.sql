@@ -1,5 +1,6 @@
--- Take a role, for the rest of the transaction ($2) or of the session, where it exists, has its grants
--- in this database, and this login may. $1 the role. Returns a row if it was taken.
+-- Switch to a role, for the rest of the transaction ($2) or the session, where it exists, has its
+-- grants in this database, and this login can switch to it. $1 the role. Returns a row if it
+-- switched.
 select set_config('role', $1, $2) as role
 from pg_catalog.pg_roles
 where rolname = $1

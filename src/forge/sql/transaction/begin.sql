@@ -1,2 +1,2 @@
--- Have whoever begins a transaction with its first statement begin it, as SQLAlchemy does.
+-- Makes a driver that begins a transaction with its first statement begin it, as SQLAlchemy does.
 select 1;

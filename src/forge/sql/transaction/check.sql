@@ -1,3 +1,3 @@
--- Fails where an earlier statement of the transaction has failed: a commit would say nothing of it
--- and roll back.
+-- Fails where an earlier statement of the transaction has failed: a commit would silently roll
+-- back.
 select 1;

@@ -1,5 +1,5 @@
--- End the session that still runs a statement nobody waits for: a request to cancel it may come
--- before it begins, and a session does not notice while it works that its client has gone.
+-- End a session whose statement has no client any more. A cancel request may arrive before the
+-- statement begins, and a busy session does not notice that its client is gone.
 -- $1 the process id of the session
 select pg_terminate_backend(pid)
 from pg_stat_activity

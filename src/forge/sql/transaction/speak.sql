@@ -1,2 +1,2 @@
--- Send text in this encoding until the end of the transaction.
+-- Use this client encoding until the end of the transaction.
 select set_config('client_encoding', $1, true);

@@ -1,11 +1,11 @@
--- A worker lives, and learns of those that do not and of its peers, who serve the same jobs.
--- $1 to $10 as in workers/register, $11 how many jobs it runs, $12 whether it is draining,
--- $13 seconds of silence after which a worker is dead, $14 a channel to knock at, which proves that
--- its listener hears.
--- Its row is made again where somebody deleted it; `is_current` is false once a later life of the
--- same worker has taken its place; `is_full` is true while the server, or the limit of this role or
--- database, has next to no connection left, so that others may be unable to say that they live.
--- It reads neither jobs nor schedules: a lock on these must not keep a worker from saying that it lives.
+-- Write a worker's heartbeat, and return dead workers and its peers, which serve the same jobs.
+-- $1 to $10 as in workers/register, $11 how many jobs it runs, $12 whether it is draining, $13
+-- seconds without a heartbeat after which a worker is dead, $14 a channel to notify, which proves
+-- that its listener works.
+-- Inserts the row again if it was deleted. `is_current` is false once a later process replaced this
+-- one. `is_full` is true while the server, or the limit of this role or database, has almost no
+-- connection left, so that other workers may be unable to write their heartbeats.
+-- Reads neither jobs nor schedules: a lock on those tables must not stop heartbeats.
 with mine as (
     insert into forge_workers as known
         (id, incarnation, hostname, pid, version, capabilities, queues, job_types, max_concurrent,
@@ -16,7 +16,7 @@ with mine as (
     where known.incarnation = excluded.incarnation
     returning id
 ), sessions as (
-    -- What kind a session of another role is, is not shown; those without a role serve no client.
+    -- The backend type of another role's session is hidden; sessions without a role serve no client.
     select count(*) as taken,
            count(*) filter (where usesysid = role.oid) as of_role, max(role.rolconnlimit) as for_role,
            count(*) filter (where datid = base.oid) as of_base, max(base.datconnlimit) as for_base,

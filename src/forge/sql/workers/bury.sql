@@ -1,4 +1,4 @@
--- Forget dead workers that own nothing any more. $1 the workers, $2 seconds of silence.
+-- Delete dead workers that own nothing. $1 the workers, $2 seconds without a heartbeat.
 delete from forge_workers as gone
 where id = any ($1::uuid[]) and last_heartbeat < now() - make_interval(secs => $2)
   and not exists (select from forge_jobs

@@ -1,5 +1,5 @@
--- The crews: workers that live, are not about to end, and have the same capabilities and queues.
--- $1 seconds of silence after which a worker is dead.
+-- The worker groups: live workers that are not draining, grouped by capabilities and queues.
+-- $1 seconds without a heartbeat after which a worker is dead.
 select capabilities, queues, count(*) as workers, sum(running)::bigint as running,
        sum(max_concurrent)::bigint as slots
 from forge_workers

@@ -1,5 +1,5 @@
--- The worker that does what one of all must do: the first of those that live.
--- $1 seconds of silence after which a worker is dead.
+-- The first live worker, which does the work that one worker does for all.
+-- $1 seconds without a heartbeat after which a worker is dead.
 select id
 from forge_workers
 where last_heartbeat >= now() - make_interval(secs => $1)

@@ -1,2 +1,2 @@
--- A worker ends in good order.
+-- Remove a worker that shuts down.
 delete from forge_workers where id = $1 and incarnation = $2 returning id;

@@ -1,4 +1,4 @@
--- A worker begins. One that carries the id of an earlier life takes its place.
+-- Register a worker. It replaces an earlier process with the same id.
 insert into forge_workers as known
     (id, incarnation, hostname, pid, version, capabilities, queues, job_types, max_concurrent,
      schedule_types)

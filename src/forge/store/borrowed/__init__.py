@@ -1,4 +1,4 @@
-"""Running statements on a connection that somebody else owns, inside their transaction."""
+"""Runs statements on a connection of the caller, inside the caller's transaction."""
 
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -7,10 +7,10 @@ from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from forge.core.errors import ForgeError, InvalidValue
-from forge.core.wish import Wish
+from forge.core.new_job import NewJob
 from forge.store import jobs
 from forge.store.borrowed.kinds import borrow
-from forge.store.bulk import BLOCK, UTF8, as_copy, copy_terms, speak, time_after
+from forge.store.bulk_copy import BLOCK, UTF8, as_copy, copy_terms, speak, time_after
 from forge.store.notify import send
 from forge.store.statement import Statement, load, nothing
 
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 class Many(Protocol):
-    """Many jobs of one type: what they share, and the id and input of each."""
+    """Many jobs of one type: their common options, and the id and input of each."""
 
     @property
-    def wish(self) -> Wish: ...
+    def new_job(self) -> NewJob: ...
 
     @property
     def records(self) -> Iterable[tuple[bytes, str]]: ...
@@ -34,19 +34,19 @@ async def run_on(conn: Any, statement: Statement[T]) -> T:
 
 async def copy_on(conn: Any, many: Many) -> int:
     """Copy many jobs into the table in the transaction of a borrowed connection."""
-    wish, terms = many.wish, await run_on(conn, copy_terms())
+    new_job, terms = many.new_job, await run_on(conn, copy_terms())
     if terms.is_refused:
         return await _insert_on(conn, many)
-    if wish.delay is not None:
-        at = await run_on(conn, time_after(wish.delay))
-        wish = wish._replace(delay=None, scheduled_at=at)
-    async with _speaking_utf8(conn, terms.encoding):
-        return await borrow(conn).copy(as_copy(wish, many.records))
+    if new_job.delay is not None:
+        at = await run_on(conn, time_after(new_job.delay))
+        new_job = new_job._replace(delay=None, scheduled_at=at)
+    async with _in_utf8(conn, terms.encoding):
+        return await borrow(conn).copy(as_copy(new_job, many.records))
 
 
 @asynccontextmanager
-async def _speaking_utf8(conn: Any, encoding: str) -> AsyncIterator[None]:
-    """Have a connection of another encoding take UTF-8; a failure is undone with what failed."""
+async def _in_utf8(conn: Any, encoding: str) -> AsyncIterator[None]:
+    """Set client_encoding to UTF-8 for a while; the rollback of a failure restores it."""
     if encoding == UTF8:
         yield
         return
@@ -56,28 +56,28 @@ async def _speaking_utf8(conn: Any, encoding: str) -> AsyncIterator[None]:
 
 
 async def _insert_on(conn: Any, many: Many) -> int:
-    """Insert where row security rules out COPY, which is for the owner of the tables alone."""
+    """Insert where row security rules out COPY, which only the owner of the tables may use."""
     records, count = iter(many.records), 0
     while block := list(islice(records, BLOCK)):
         new, inputs = zip(*block, strict=True)
         fresh = [UUID(bytes=id) for id in new]
-        count += len(await run_on(conn, jobs.dispatch(fresh, list(inputs), many.wish)))
+        count += len(await run_on(conn, jobs.dispatch(fresh, list(inputs), many.new_job)))
     return count
 
 
 async def notify_on(conn: Any, channel: str) -> None:
-    """Send a notification that leaves with the borrowed connection's commit."""
+    """Send a notification that is delivered when the borrowed connection commits."""
     await run_on(conn, send(channel))
 
 
 @asynccontextmanager
 async def all_or_nothing(conn: Any) -> AsyncIterator[None]:
-    """Undo what fails within, and only that: the caller may catch the error and commit the rest."""
+    """Use a savepoint, so that the caller can catch an error and commit the rest."""
     await run_on(conn, _SET)
     try:
         yield
     except BaseException:
-        with suppress(ForgeError):  # a lost connection has nothing left to undo
+        with suppress(ForgeError):  # a lost connection has nothing left to roll back
             await run_on(conn, _UNDO)
             await run_on(conn, _RELEASE)
         raise
@@ -85,7 +85,7 @@ async def all_or_nothing(conn: Any) -> AsyncIterator[None]:
 
 
 def without_loop(conn: Any, work: Coroutine[Any, Any, T]) -> T:
-    """Carry out work on a connection that never waits for a loop, so that none has to run."""
+    """Run a coroutine on a sync connection, without an event loop."""
     try:
         if borrow(conn).waits:
             raise InvalidValue(

@@ -1,4 +1,4 @@
-"""Connections of asyncpg, and those lent by its pool."""
+"""Connections of asyncpg and of its pool."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from forge.store.borrowed.lender import closed_connection, explained, no_transaction
-from forge.store.bulk import Copy
+from forge.store.bulk_copy import Copy
 from forge.store.statement import Rows
 
 
@@ -35,7 +35,7 @@ class FromAsyncpg:
             with self._in_transaction():
                 return await copy_blocks(self._conn, copy.columns, source.blocks())
         except Exception:
-            # asyncpg cancels the COPY when its source fails, and that is what it then reports.
+            # asyncpg cancels the COPY when its source fails, and raises that instead of the cause.
             if source.error is not None:
                 raise source.error from None
             raise
@@ -53,7 +53,7 @@ class FromAsyncpg:
         try:
             return bool(self._conn.is_closed())
         except asyncpg.InterfaceError:
-            return True  # it was given back to its pool
+            return True  # it was released to its pool
 
 
 async def copy_blocks(
@@ -65,7 +65,7 @@ async def copy_blocks(
 
 
 class _Source:
-    """The caller's rows as they come, and the error that ended them, if one did."""
+    """The caller's rows, and the error that their iterator raised, if any."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks = blocks

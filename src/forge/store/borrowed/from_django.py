@@ -8,7 +8,7 @@ import psycopg
 from forge.core.errors import InvalidValue
 from forge.store.borrowed.from_psycopg import FromPsycopg
 from forge.store.borrowed.lender import Lender, failed_transaction, no_transaction
-from forge.store.bulk import Copy
+from forge.store.bulk_copy import Copy
 from forge.store.statement import Rows
 
 
@@ -40,7 +40,7 @@ class FromDjango:
         driver = self._conn.connection
         if not isinstance(driver, psycopg.Connection):
             raise InvalidValue(
-                f"conn= does not take Django on {type(driver).__module__}; install psycopg 3 "
-                '(pip install "forge-jobs[django]"), which Django then uses by itself'
+                f"conn= does not accept Django on {type(driver).__module__}; install psycopg 3 "
+                '(pip install "forge-jobs[django]"), which Django then uses automatically'
             )
         return FromPsycopg(driver)

@@ -1,4 +1,4 @@
-"""A connection of Forge's own whose event loop runs in another thread."""
+"""One of Forge's own connections whose event loop runs in another thread."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -8,18 +8,18 @@ from typing import Any
 import asyncpg
 
 from forge.store.borrowed.from_asyncpg import copy_blocks
-from forge.store.bulk import Copy
+from forge.store.bulk_copy import Copy
 from forge.store.statement import Rows
 
-# How many blocks may be written ahead of what the server has taken.
+# How many blocks may be queued ahead of the server.
 AHEAD = 4
 
 
 class FromLoop:
-    """Serves a caller without a loop: their inputs are made in their thread, sent from the other.
+    """Serves a sync caller: inputs are produced in its thread and sent from the loop's thread.
 
-    So a generator of inputs may use what belongs to its thread, a Django model for one, and takes
-    as long as it likes without holding up anybody else on that loop.
+    So a generator of inputs can use thread-bound objects, such as Django models, and can be slow
+    without blocking the loop.
     """
 
     waits = False
@@ -58,7 +58,7 @@ class FromLoop:
         either: list[Future[Any]] = [putting, copying]
         wait(either, return_when=FIRST_COMPLETED)
         if not putting.done():
-            putting.cancel()  # the copy has failed: nobody takes blocks any more
+            putting.cancel()  # the copy has failed and takes no more blocks
 
 
 async def _taken(blocks: "asyncio.Queue[bytes | BaseException | None]") -> AsyncIterator[bytes]:

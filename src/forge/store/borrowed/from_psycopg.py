@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 from psycopg.types.string import TextLoader
 
 from forge.store.borrowed.lender import COPY, Lender, closed_connection, explained, no_transaction
-from forge.store.bulk import Copy
+from forge.store.bulk_copy import Copy
 from forge.store.statement import Rows
 
 
@@ -24,7 +24,7 @@ def borrow(conn: Any) -> Lender | None:
 
 
 class FromPsycopg:
-    """Runs statements in the transaction that psycopg begins by itself, or `conn.transaction()`."""
+    """Runs statements in the implicit transaction of psycopg, or in `conn.transaction()`."""
 
     waits = False
 
@@ -49,7 +49,7 @@ class FromPsycopg:
 
 
 class FromAsyncPsycopg:
-    """The same, awaited."""
+    """The async version of FromPsycopg."""
 
     waits = True
 

@@ -11,7 +11,7 @@ from sqlalchemy.util import await_only
 from forge.core.errors import DatabaseUnavailable, InvalidValue
 from forge.store.borrowed.kinds import borrow as borrow_any
 from forge.store.borrowed.lender import Lender, closed_connection
-from forge.store.bulk import Copy
+from forge.store.bulk_copy import Copy
 from forge.store.statement import Rows, load
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class FromSqlalchemy:
     async def _lend(self, use: Callable[[Lender], Coroutine[Any, Any, T]]) -> T:
         lender = await self._do(_lender_of)
         try:
-            # A driver with a loop is met without one only inside AsyncSession.run_sync.
+            # A sync connection has an async driver only inside AsyncSession.run_sync.
             is_inside = lender.waits and not self.waits
             return await_only(use(lender)) if is_inside else await use(lender)
         except DatabaseUnavailable:
@@ -61,8 +61,8 @@ def _lender_of(conn: Sync) -> Lender:
     connection = _connection_of(conn)
     if connection.closed or connection.invalidated:
         raise closed_connection()
-    # SQLAlchemy commits only what it began itself, and begins with the first statement it sees;
-    # on asyncpg even an explicit begin() waits for that.
+    # SQLAlchemy commits only transactions it began itself, and begins one with the first statement
+    # it executes; on asyncpg even an explicit begin() is deferred until then.
     if not (connection.in_transaction() and _driver_began(connection)):
         connection.exec_driver_sql(load("transaction/begin"))
     return _driver_lender(connection)
@@ -73,13 +73,13 @@ def _connection_of(conn: Sync) -> Connection:
 
 
 def _invalidate(conn: Sync) -> None:
-    """Let SQLAlchemy know what it did not see: its own rollback would fail on a lost connection."""
+    """Tell SQLAlchemy that the connection is lost, because its own rollback would fail."""
     _connection_of(conn).invalidate()
 
 
 def _driver_began(connection: Connection) -> bool:
-    asks_itself = getattr(connection.connection.driver_connection, "is_in_transaction", None)
-    return asks_itself is None or bool(asks_itself())
+    is_in_transaction = getattr(connection.connection.driver_connection, "is_in_transaction", None)
+    return is_in_transaction is None or bool(is_in_transaction())
 
 
 def _driver_lender(connection: Connection) -> Lender:
@@ -87,6 +87,6 @@ def _driver_lender(connection: Connection) -> Lender:
         return borrow_any(connection.connection.driver_connection)
     except InvalidValue:
         raise InvalidValue(
-            f"conn= does not take SQLAlchemy on {connection.dialect.driver}; make the engine with "
-            "postgresql+psycopg://… or postgresql+asyncpg://…"
+            f"conn= does not accept SQLAlchemy on {connection.dialect.driver}; create the engine "
+            "with postgresql+psycopg://… or postgresql+asyncpg://…"
         ) from None

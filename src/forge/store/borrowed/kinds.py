@@ -1,4 +1,4 @@
-"""Which kind of connection somebody hands over."""
+"""Finds the lender for the type of connection that is passed as conn=."""
 
 import sys
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from forge.core.errors import InvalidValue
 from forge.store.borrowed.from_loop import FromLoop
 from forge.store.borrowed.lender import Lender
 
-# Whoever has a connection of a library has imported it; Forge imports none for its own sake.
+# A caller with a connection of a library has imported that library; Forge imports none itself.
 KINDS = {
     "asyncpg": "forge.store.borrowed.from_asyncpg",
     "psycopg": "forge.store.borrowed.from_psycopg",
@@ -19,7 +19,7 @@ KINDS = {
 
 
 def borrow(conn: Any) -> Lender:
-    """Return the lender for a connection, or say what conn= takes."""
+    """Return the lender for a connection; raise InvalidValue for unsupported types."""
     if isinstance(conn, FromLoop):
         return conn
     for library, module in KINDS.items():
@@ -29,7 +29,7 @@ def borrow(conn: Any) -> Lender:
                 return lender
     kind = type(conn)
     raise InvalidValue(
-        f"conn= does not take {kind.__module__}.{kind.__qualname__}; give it a connection of "
+        f"conn= does not accept {kind.__module__}.{kind.__qualname__}; pass a connection of "
         "asyncpg, psycopg 3, SQLAlchemy (on asyncpg or psycopg 3) or Django (on psycopg 3); from a "
         "pool or an engine, take one connection first"
     )

@@ -1,11 +1,11 @@
-"""A lender: somebody else's connection, as Forge's statements see it."""
+"""The lender protocol: the caller's connection as Forge's statements use it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 from forge.core.errors import DatabaseUnavailable, ForgeError, SchemaMissing
-from forge.store.bulk import Copy
+from forge.store.bulk_copy import Copy
 from forge.store.statement import Rows
 
 COPY = "copy forge_jobs ({columns}) from stdin with (format binary)"
@@ -14,9 +14,9 @@ _UNDEFINED_TABLE = "42P01"
 
 
 class Lender(Protocol):
-    """Each call raises before it writes when the connection is in no state to be written on."""
+    """Runs statements on a connection; raises before it writes if that is not in a transaction."""
 
-    # Whether its calls wait for an event loop; those of a sync connection never do.
+    # Whether its calls await an event loop; those of a sync connection never do.
     waits: bool
 
     async def fetch(self, sql: str, args: Sequence[Any]) -> Rows: ...
@@ -26,10 +26,10 @@ class Lender(Protocol):
 
 @contextmanager
 def explained(is_closed: Callable[[], bool]) -> Iterator[None]:
-    """Say what to do about errors of the connection's own.
+    """Turn errors of the connection's state into ForgeErrors that say what to do.
 
-    The others pass as they are: whoever runs the transaction knows the errors of their driver, and
-    may begin it again at a serialization failure.
+    Other errors pass unchanged: the caller handles its driver's errors, for example by retrying
+    the transaction after a serialization failure.
     """
     try:
         yield
@@ -43,24 +43,24 @@ def explained(is_closed: Callable[[], bool]) -> Iterator[None]:
             raise SchemaMissing(f"{error}; run `forge migrate` on this database") from error
         if is_closed():
             raise DatabaseUnavailable(
-                f"conn= was lost: {error}; its transaction is gone: begin it again on a new "
-                "connection"
+                f"conn= was lost: {error}; its transaction was rolled back: begin it again on a "
+                "new connection"
             ) from error
         raise
 
 
 def closed_connection() -> ForgeError:
-    return DatabaseUnavailable("conn= is closed; open a connection, or leave conn= out")
+    return DatabaseUnavailable("conn= is closed; open a connection, or omit conn=")
 
 
 def failed_transaction() -> ForgeError:
     return ForgeError(
-        "the transaction of conn= has failed before; roll it back, then dispatch in a new one"
+        "the transaction of conn= has already failed; roll it back, then dispatch in a new one"
     )
 
 
 def no_transaction(begin: str) -> ForgeError:
     return ForgeError(
-        "conn= is in no transaction, so that nothing would tie the job to what you write; "
-        f"begin one with {begin}, or leave conn= out"
+        "conn= is not in a transaction, so the job would not be committed together with your "
+        f"writes; begin one with {begin}, or omit conn="
     )

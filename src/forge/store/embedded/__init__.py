@@ -1,8 +1,12 @@
-"""PostgreSQL without a set-up: a private server in a folder, shared by all who open that folder."""
+"""PostgreSQL without setup: a private server in a folder, shared by all its processes."""
 
-from forge.store.embedded.binaries import Binaries
+from forge.store.embedded.binaries import (
+    Binaries,
+    EmbeddedUnavailable,
+    ServerNotStarted,
+    WrongVersion,
+)
 from forge.store.embedded.cluster import Cluster
-from forge.store.embedded.errors import EmbeddedUnavailable, ServerNotStarted, WrongVersion
 from forge.store.embedded.shared import SharedServer, open_shared
 
 __all__ = [

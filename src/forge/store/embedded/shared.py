@@ -1,4 +1,4 @@
-"""One server for all who open a folder; it goes when the last of them has gone."""
+"""One server for all processes that open a folder; it stops after the last of them."""
 
 import os
 import sys
@@ -8,11 +8,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from forge.store.embedded import keeper
+from forge.store.embedded import stopper
 from forge.store.embedded.binaries import Binaries
-from forge.store.embedded.cluster import PATIENCE, Cluster
-from forge.store.embedded.detached import spawn_detached
-from forge.store.embedded.locks import try_lock, wait_for_lock
+from forge.store.embedded.cluster import START_TIMEOUT, Cluster
+from forge.store.embedded.processes import spawn_detached, try_lock, wait_for_lock
 
 
 def open_shared(
@@ -21,15 +20,15 @@ def open_shared(
     binaries: Binaries | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> "SharedServer":
-    """The server of this folder, started if need be; `settings` count for whoever starts it."""
+    """Return the server of this folder; `settings` apply only if this call starts it."""
     cluster = Cluster(folder / "postgres", binaries, settings)
     cluster.make_home()
     _hide_from_git(folder)
-    # While a server is being stopped, its keeper holds this lock: then we wait, and start anew.
-    users = wait_for_lock(cluster.home / "users.lock", shared=True, patience=PATIENCE)
+    # While a server is being stopped, its stopper holds this lock: wait, then start it again.
+    users = wait_for_lock(cluster.home / "users.lock", shared=True, timeout=START_TIMEOUT)
     try:
-        # The keeper first, so that there is none without one should we be killed in between.
-        _ensure_keeper(cluster)
+        # The stopper first: if this process is killed in between, no server is left running.
+        _ensure_stopper(cluster)
         cluster.start()
         return SharedServer(cluster, users)
     except BaseException:
@@ -38,7 +37,7 @@ def open_shared(
 
 
 class SharedServer:
-    """Your share in the server: it runs at least until you close this, or your process ends."""
+    """A user of the server: it runs at least until this is closed or the process ends."""
 
     def __init__(self, cluster: Cluster, users: int) -> None:
         self.cluster = cluster
@@ -46,11 +45,11 @@ class SharedServer:
         self._users: int | None = users
 
     def close(self) -> None:
-        """Give up your share; the server stops soon after, unless somebody else has one."""
+        """Stop using the server; it stops soon after, unless another process uses it."""
         if self._users is None:
             return
         with suppress(FileNotFoundError):
-            _ensure_keeper(self.cluster)
+            _ensure_stopper(self.cluster)
         os.close(self._users)
         self._users = None
 
@@ -66,8 +65,8 @@ class SharedServer:
         self.close()
 
 
-def _ensure_keeper(cluster: Cluster) -> None:
-    lock = try_lock(cluster.home / "keeper.lock")
+def _ensure_stopper(cluster: Cluster) -> None:
+    lock = try_lock(cluster.home / "stopper.lock")
     if lock is None:
         return
     try:
@@ -75,7 +74,7 @@ def _ensure_keeper(cluster: Cluster) -> None:
             sys.executable,
             "-I",
             "-S",
-            keeper.__file__,
+            stopper.__file__,
             cluster.home,
             str(lock),
         ]

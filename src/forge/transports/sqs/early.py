@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from forge.store.waiting import within
+from forge.store.connection.waiting import within
 from forge.transports.sqs.queues import Message
 
-# A message that is earlier than this goes back to its queue.
+# A message that is earlier than this, in seconds, is returned to its queue.
 LONGEST_HOLD = 1.5
 # Jobs due this close together are claimed in one statement.
 TOGETHER = 0.05
-# The database's clock is known to a few milliseconds: a claim before the time would be in vain.
+# The database's clock is known to a few milliseconds: an early claim would find nothing.
 MARGIN = 0.01
 
 
@@ -57,7 +57,7 @@ class EarlyMessages:
         return [each.message for each in by_time[room:]]
 
     async def close(self) -> None:
-        """Wait until every message has been dealt with; they wait no longer once stopped."""
+        """Wait until every message is processed; once stopped, they are processed at once."""
         while self._waiting:
             await asyncio.wait(self._waiting)
 

@@ -1,4 +1,4 @@
-"""SQS itself, by boto3 in threads: the only code here that leaves the machine."""
+"""Calls of SQS, by boto3 in threads."""
 
 import asyncio
 import json
@@ -10,9 +10,9 @@ from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from forge.config_transport import SqsConfig
+from forge.config.transport import SqsConfig
 from forge.core.errors import ConfigError, ForgeError
-from forge.store.outbox import Entry
+from forge.store.outbox import OutboxEntry
 
 T = TypeVar("T")
 # SQS takes no more at once, and delays no longer.
@@ -21,8 +21,8 @@ LONGEST_DELAY = 900
 THREADS = 8
 # Polls wait, and must not keep everything else waiting; a thread is made when it is first needed.
 POLLING_THREADS = 64
-# How long the network may keep an answer that is due.
-PATIENCE = 5
+# Seconds until a connection, or an answer that is due, times out.
+NETWORK_TIMEOUT = 5
 
 
 class QueueUnavailable(ForgeError):
@@ -30,7 +30,7 @@ class QueueUnavailable(ForgeError):
 
 
 class Message(NamedTuple):
-    """Word of a job, as this worker received it; None where the body names none."""
+    """A message as this worker received it; `job_id` is None where the body names no job."""
 
     url: str
     id: str
@@ -50,7 +50,7 @@ class Queues:
         self._polling = ThreadPoolExecutor(POLLING_THREADS, "forge-sqs-poll")
 
     async def receive(self, url: str, most: int, wait: float) -> list[Message]:
-        """Wait up to so many seconds for messages; each is ours until its visibility times out."""
+        """Wait for messages; each is this worker's until its visibility times out."""
         answer = await self._ask(
             self._client.receive_message,
             self._polling,
@@ -62,8 +62,8 @@ class Queues:
         found = answer.get("Messages", [])
         return [Message(url, m["MessageId"], m["ReceiptHandle"], *_read(m["Body"])) for m in found]
 
-    async def send(self, url: str, wanted: Sequence[Entry]) -> set[UUID]:
-        """Send one message per entry; return the jobs whose messages SQS did not take.
+    async def send(self, url: str, wanted: Sequence[OutboxEntry]) -> set[UUID]:
+        """Send one message per entry; return the jobs whose messages SQS did not accept.
 
         SQS delays by whole seconds, rounded down here: the receiver waits for the rest.
         """
@@ -79,7 +79,7 @@ class Queues:
         return {wanted[place].job_id for place in failed}
 
     async def depth(self, url: str) -> int:
-        """Return about how many messages a queue has to show."""
+        """Return about how many visible messages a queue has."""
         name = "ApproximateNumberOfMessages"
         call = self._client.get_queue_attributes
         answer = await self._ask(call, QueueUrl=url, AttributeNames=[name])
@@ -144,14 +144,13 @@ class Queues:
             )
         except Exception as error:  # whatever boto3 and what lies below it may raise
             raise QueueUnavailable(
-                f"SQS does not take it: {error}; check [transport.sqs], the credentials and the "
-                "network"
+                f"SQS call failed: {error}; check [transport.sqs], the credentials and the network"
             ) from error
         return answer
 
 
 def body_of(job_id: UUID, due_at: float | None = None) -> str:
-    """Write what a message says."""
+    """Return the body of a message."""
     named: dict[str, Any] = {"job_id": str(job_id)}
     return json.dumps(named if due_at is None else named | {"due_at": due_at})
 
@@ -167,7 +166,7 @@ def _read(body: str) -> tuple[UUID | None, float | None]:
 
 
 def tens(found: Iterable[T]) -> Iterator[list[T]]:
-    """Part things into batches that SQS takes."""
+    """Split things into batches of the size that SQS accepts."""
     rest = iter(found)
     while batch := list(islice(rest, BATCH)):
         yield batch
@@ -191,14 +190,14 @@ def _client(settings: SqsConfig) -> Any:
             'the transport "sqs" needs boto3; install it with `pip install "forge-jobs[aws]"`'
         ) from error
     options = Config(
-        connect_timeout=PATIENCE,
-        read_timeout=settings.wait.total_seconds() + PATIENCE,
+        connect_timeout=NETWORK_TIMEOUT,
+        read_timeout=settings.wait.total_seconds() + NETWORK_TIMEOUT,
         max_pool_connections=THREADS + POLLING_THREADS,
-        # Whoever asks tries again by itself, and says so.
+        # The callers retry, and log it.
         retries={"total_max_attempts": 1},
     )
     try:
-        # A session of its own: the default one is not made for threads.
+        # A session of its own: the default one is not thread-safe.
         return boto3.session.Session(region_name=settings.region).client(
             "sqs", endpoint_url=settings.endpoint_url, config=options
         )

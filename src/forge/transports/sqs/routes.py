@@ -1,16 +1,15 @@
-"""Which queue word of a job goes through, and which queues a worker listens to."""
+"""Which queue the message of a job is sent to, and which queues a worker polls."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from forge.config_transport import RouteConfig, SqsConfig
-from forge.core.job import Priority
-from forge.core.run import NO_QUEUE
-from forge.requests import QUEUE
+from forge.config.transport import RouteConfig, SqsConfig
+from forge.core.job import BUILTIN_QUEUE, Priority
+from forge.core.schedules.run import NO_QUEUE
 
 
 class Routed(Protocol):
-    """What decides about the queue of a job."""
+    """The attributes that decide about the queue of a job."""
 
     @property
     def priority(self) -> int | None: ...
@@ -29,7 +28,7 @@ class Routes:
 
     def queue_of(self, job: Routed) -> str | None:
         """Return the queue of a job; None for what workers find in PostgreSQL themselves."""
-        if job.queue in (QUEUE, NO_QUEUE):  # requests, and the runs of schedules
+        if job.queue in (BUILTIN_QUEUE, NO_QUEUE):  # requests, and the runs of schedules
             return None
         fits = (route.queue_url for route in self._routes if _fits(route, job))
         return next(fits, self._default)
@@ -56,5 +55,5 @@ def _fits(route: RouteConfig, job: Routed) -> bool:
 
 
 def _overlap(wanted: Sequence[str], offered: Sequence[str] | None) -> bool:
-    """Whether a worker may serve some of a route; what is left out, on either side, is all."""
+    """Whether a worker may serve some of a route; an empty list, or None, stands for all."""
     return not wanted or offered is None or bool(set(wanted) & set(offered))

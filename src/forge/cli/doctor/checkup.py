@@ -1,0 +1,106 @@
+"""The checks of `forge doctor`, each a function that returns findings."""
+
+from datetime import UTC, datetime
+
+from forge.app import Forge
+from forge.cli.doctor.callers import check_api_rights, check_callers
+from forge.cli.doctor.finding import Finding, ok, problem, warning
+from forge.cli.doctor.rights import check_rights
+from forge.cli.doctor.tables import check_tables
+from forge.cli.doctor.work import check_work
+from forge.core.errors import DatabaseUnavailable, SchemaMissing, StatementRefused
+from forge.store import doctor
+from forge.store.connection.database import Database
+
+OLDEST_SUPPORTED = 150_000
+# Seconds between the clocks of this host and of the database.
+MAX_CLOCK_DIFFERENCE = 2.0
+
+
+async def check_up(app: Forge) -> list[Finding]:
+    """Run all checks; a check that fails to run is a problem itself."""
+    findings: list[Finding] = []
+    try:
+        database = await (await app.session()).database()
+        await _check(app, database, findings)
+    except (DatabaseUnavailable, SchemaMissing, StatementRefused) as error:
+        findings.append(problem("database", *_split(str(error))))
+    return findings
+
+
+async def _check(app: Forge, database: Database, findings: list[Finding]) -> None:
+    findings += await _server(database)
+    missing = await doctor.missing_migrations(database)
+    findings.append(_migrations([str(step) for step in missing]))
+    if missing:
+        return  # the remaining checks read tables that may not exist
+    findings.append(await _grants(database))
+    findings += await check_rights(database, is_embedded=app.is_embedded)
+    findings.append(await check_callers(database))
+    if app.config.auth.is_configured and app.config.server.database_url is None:
+        findings.append(await check_api_rights(database))
+    findings += await check_tables(database, app.config.retention)
+    findings += await check_work(app, database)
+
+
+async def _server(database: Database) -> list[Finding]:
+    before = datetime.now(UTC)
+    found = await database.run(doctor.server())
+    after = datetime.now(UTC)
+    findings = [
+        ok("database", f"{found['database']} as {found['role']}")
+        if not found["is_replica"]
+        else problem("database", "it is a read-only replica", "use the primary's URL"),
+        ok("version", f"PostgreSQL {found['version_text']}")
+        if found["version"] >= OLDEST_SUPPORTED
+        else problem("version", f"PostgreSQL {found['version_text']}", "upgrade to 15 or later"),
+        _clock((found["clock"] - before - (after - before) / 2).total_seconds()),
+    ]
+    if not found["fsync"]:
+        findings.append(
+            warning("durability", "fsync is off", "set fsync = on; otherwise a crash loses jobs")
+        )
+    if not found["synchronous_commit"]:
+        advice = "set synchronous_commit = on; otherwise a crash may lose the last dispatches"
+        findings.append(warning("durability", "synchronous_commit is off", advice))
+    if not found["autovacuum"]:
+        findings.append(problem("vacuum", "autovacuum is off", "set autovacuum = on"))
+    if not found["sees_all_sessions"]:
+        advice = "grant pg_read_all_stats to this role to see the sessions of other roles"
+        findings.append(warning("snapshots", "only this role's sessions are visible", advice))
+    return findings
+
+
+def _clock(difference: float) -> Finding:
+    if abs(difference) <= MAX_CLOCK_DIFFERENCE:
+        return ok("clock", f"{abs(difference):.1f} s apart from the database's clock")
+    side = "ahead of" if difference > 0 else "behind"
+    advice = "synchronise both with NTP: times that an app computes are off by this much"
+    return warning("clock", f"the database is {abs(difference):.1f} s {side} this host", advice)
+
+
+def _migrations(missing: list[str]) -> Finding:
+    if missing:
+        return problem("migrations", f"missing: {', '.join(missing)}", "run `forge migrate`")
+    return ok("migrations", "all applied")
+
+
+async def _grants(database: Database) -> Finding:
+    found = await database.run(doctor.grants())
+    if not found["may_read"]:
+        advice = "run `forge migrate --roles` as the owner, and grant forge_api to this role"
+        return problem("grants", "this role cannot read jobs", advice)
+    if found["may_move"] and found["may_work"]:
+        return ok("grants", "this role can dispatch, run and move jobs")
+    if found["may_dispatch"]:
+        return ok(
+            "grants", "this role can dispatch and read jobs, like forge_api; it cannot run them"
+        )
+    advice = "grant forge_api or forge_worker to this role if it dispatches or runs jobs"
+    return warning("grants", "this role can only read jobs", advice)
+
+
+def _split(message: str) -> tuple[str, str]:
+    """Split an error into what happened and what to do, its last clause."""
+    what, _, advice = message.rpartition("; ")
+    return (what, advice) if what else (message, "see the server's log")

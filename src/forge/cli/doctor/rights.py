@@ -1,0 +1,93 @@
+"""Checks of grants: roles with more rights on Forge's objects than they need."""
+
+from itertools import groupby
+from typing import Any
+
+from forge.cli.doctor.finding import Finding, warning
+from forge.store import doctor
+from forge.store.connection.database import Database
+from forge.store.roles import ROLES, granted_rights, held, is_granted
+
+# Objects that one finding names: rights on all tables are one mistake, not ten.
+MAX_OBJECTS_NAMED = 4
+
+
+async def check_rights(database: Database, *, is_embedded: bool) -> list[Finding]:
+    """Warn about owners, creators and roles with more rights than Forge needs.
+
+    The only role of an embedded server is a superuser; that is expected.
+    """
+    findings = [] if is_embedded else await _owners(database)
+    findings += await _creators(database)
+    findings += await _powers(database)
+    findings += await _excess(database)
+    return findings
+
+
+async def _owners(database: Database) -> list[Finding]:
+    advice = (
+        "make an ordinary role the owner (docs/howto/deploy.md, Rights): security definer "
+        "functions run with all rights of their owner"
+    )
+    return [
+        warning("owner", f"Forge's tables or functions belong to superuser {row['name']}", advice)
+        for row in await database.run(doctor.superuser_owners())
+    ]
+
+
+async def _creators(database: Database) -> list[Finding]:
+    return [
+        warning(
+            "schema",
+            f"{row['name']} can create objects in schema {row['schema']}, next to Forge's",
+            f"revoke create on schema {row['schema']} from {row['name']}",
+        )
+        for row in await database.run(doctor.schema_creators())
+    ]
+
+
+async def _powers(database: Database) -> list[Finding]:
+    findings = []
+    for row in await database.run(doctor.role_powers(list(ROLES))):
+        role, owner = row["role"], row["owner"]
+        if row["is_superuser"]:
+            advice = f"alter role {role} nosuperuser"
+            findings.append(warning("roles", f"{role} is a superuser", advice))
+            continue
+        if row["bypasses_row_security"]:
+            advice = f"alter role {role} nobypassrls"
+            findings.append(warning("roles", f"{role} bypasses row security", advice))
+        if owner is not None:
+            what = f"{role} is a member of {owner}, which owns Forge's tables"
+            findings.append(warning("roles", what, f"revoke {owner} from {role}"))
+    return findings
+
+
+async def _excess(database: Database) -> list[Finding]:
+    granted = granted_rights()
+    excess = [
+        row
+        for row in await database.run(doctor.rights_held(list(ROLES)))
+        if not is_granted(held(row, row["role"]), granted)
+    ]
+    return [
+        _excess_finding(role, through, list(found))
+        for (role, through), found in groupby(excess, lambda row: (row["role"], row["through"]))
+    ]
+
+
+def _excess_finding(role: str, through: str | None, excess: list[Any]) -> Finding:
+    objects = [
+        (f"{kind} {name}", ", ".join(sorted({row["privilege"] for row in found})))
+        for (kind, name), found in groupby(excess, lambda row: (row["kind"], row["object"]))
+    ]
+    named = "; ".join(f"{privileges} on {name}" for name, privileges in objects[:MAX_OBJECTS_NAMED])
+    named += "; …" * (len(objects) > MAX_OBJECTS_NAMED)
+    if through is not None:
+        what = f"{role} has more rights than it needs, as a member of {through}: {named}"
+        return warning("roles", what, f"revoke {through} from {role}")
+    what = f"{role} has more rights than `forge migrate --roles` grants: {named}"
+    revoke = "; ".join(
+        f"revoke all on {name} from {role}" for name, _ in objects[:MAX_OBJECTS_NAMED]
+    )
+    return warning("roles", what, f"{revoke}; then run `forge migrate --roles`")

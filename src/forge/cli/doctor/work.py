@@ -1,0 +1,127 @@
+"""Checks that every job, job type and schedule has a live worker."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from forge.app import Forge
+from forge.cli.doctor.finding import Finding, ok, problem, warning
+from forge.cli.workers import live_workers
+from forge.core.job import BUILTIN_QUEUE
+from forge.store import doctor, job_types, jobs, schedules
+from forge.store.connection.database import Database
+from forge.store.jobs import Lane
+from forge.store.statement import Rows
+from forge.store.workers import Registration
+from forge.worker.work_finder import serves
+
+LiveWorkers = Sequence[dict[str, Any]]
+
+
+async def check_work(app: Forge, database: Database) -> list[Finding]:
+    """Look for dead workers that own jobs, and for work that no live worker takes."""
+    live = await live_workers(app)
+    dead_after = app.config.worker.dead_after.total_seconds()
+    return [
+        *await _workers(database, live, dead_after, _stale_setting(app)),
+        *await _unserved(database, live),
+    ]
+
+
+def has_worker(type: str, capability: str | None, live: LiveWorkers) -> bool:
+    """Whether one of these workers runs schedules of this type and capability."""
+    return any(
+        type in worker["schedule_types"]
+        and (capability is None or capability in worker["capabilities"])
+        for worker in live
+    )
+
+
+def _stale_setting(app: Forge) -> str:
+    by_message = app.config.transport.queues is not None
+    return "[transport.sqs] locked_timeout" if by_message else "[worker] stale_threshold"
+
+
+async def _workers(
+    database: Database, live: LiveWorkers, dead_after: float, stale_setting: str
+) -> list[Finding]:
+    findings = (
+        [ok("workers", f"{len(live)} alive")]
+        if live
+        else [warning("workers", "none is alive", "start `forge worker MODULE:APP`")]
+    )
+    for owner in await database.run(doctor.owners_gone(dead_after)):
+        message = (
+            f"worker {owner['id']} ({owner['hostname']}, pid {owner['pid']}) sent its last "
+            f"heartbeat {owner['silent_for']:.0f} s ago and owns {owner['jobs']} jobs"
+        )
+        if live:
+            advice = "nothing to do: a live worker rescues them within seconds"
+            findings.append(warning("workers", message, advice))
+        else:
+            findings.append(problem("workers", message, "start a worker, which rescues them"))
+    unknown = await database.run(jobs.unknown_owners())
+    if unknown:
+        message = f"jobs are owned by unknown workers: {', '.join(map(str, unknown))}"
+        advice = f"nothing to do: a live worker rescues them after {stale_setting}"
+        findings.append(warning("workers", message, advice))
+    return findings
+
+
+async def _unserved(database: Database, live: LiveWorkers) -> list[Finding]:
+    waiting = _unserved_lanes(await database.run(jobs.survey()), live)
+    findings = [problem("work", message, advice) for message, advice in waiting]
+    if types := await _unserved_types(database, live):
+        advice = (
+            "start a worker that registers them; remove obsolete types with delete from "
+            "forge_job_types where name = …"
+        )
+        findings.append(warning("types", f"no live worker runs {', '.join(types)}", advice))
+    if unserved := _unserved_schedules(await database.run(schedules.types()), live):
+        advice = "start a worker that registers the type, or `forge schedules disable` them"
+        findings.append(warning("schedules", f"no live worker runs {unserved}", advice))
+    return findings or [ok("work", "every type and every waiting job has a live worker")]
+
+
+def _unserved_lanes(lanes: Sequence[Lane], live: LiveWorkers) -> list[tuple[str, str]]:
+    """Return the due work that no live worker takes, each with advice."""
+    workers = [Registration(**{name: row[name] for name in Registration._fields}) for row in live]
+    unserved = {
+        (lane.job_type, lane.queue, lane.worker_capability): lane
+        for lane in lanes
+        if not lane.due_in and not any(serves(worker, lane) for worker in workers)
+    }
+    return [_explain(lane, workers) for lane in unserved.values()]
+
+
+async def _unserved_types(database: Database, live: LiveWorkers) -> list[str]:
+    """Return the registered job types that no live worker runs."""
+    served = {name for worker in live for name in worker["job_types"]}
+    return [name for name in await database.run(job_types.names()) if name not in served]
+
+
+def _unserved_schedules(types: Rows, live: LiveWorkers) -> str:
+    """Name the enabled schedules that no live worker runs, by type."""
+    return ", ".join(
+        f"{row['enabled']} of type {row['type']}{_for(row['worker_capability'])}"
+        for row in types
+        if row["enabled"] and not has_worker(row["type"], row["worker_capability"], live)
+    )
+
+
+def _for(capability: str | None) -> str:
+    return "" if capability is None else f" for capability {capability}"
+
+
+def _explain(lane: Lane, workers: Sequence[Registration]) -> tuple[str, str]:
+    what = f"jobs of type {lane.job_type} wait in queue {lane.queue}"
+    if lane.queue == BUILTIN_QUEUE:
+        return f"{what}, but no worker is alive", "start `forge worker MODULE:APP`"
+    able = [worker for worker in workers if lane.job_type in worker.job_types]
+    if not able:
+        return f"{what}, but no live worker has that type", "start a worker whose app registers it"
+    serving = [worker for worker in able if worker.queues is None or lane.queue in worker.queues]
+    if not serving:
+        advice = f"start a worker with --queue {lane.queue}"
+        return f"{what}, but no live worker with that type serves the queue", advice
+    advice = f"start a worker with --capability {lane.worker_capability}"
+    return f"{what}, but no live worker has capability {lane.worker_capability}", advice

@@ -1,0 +1,110 @@
+"""`forge schedules enable`, `disable` and `run`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from forge.cli.options import Whole, json_option, project_options, utc_option
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+    from forge.cli.schedules.view import ScheduleView
+    from forge.core.schedules.record import ScheduleRecord
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+EVENTS = {
+    "enable": "schedule_enabled",
+    "disable": "schedule_disabled",
+    "run_now": "schedule_run_requested",
+}
+# Whether a schedule is enabled afterwards; None if the command always changes something.
+ENABLED_AFTER = {"enable": True, "disable": False, "run_now": None}
+
+
+def schedule_arguments(command: Command) -> Command:
+    """Add the schedule: its id, or its type and key."""
+    command = click.option("--tenant", type=Whole(), help="Tenant of the schedule, if it has one.")(
+        command
+    )
+    command = click.argument("key", default="")(command)
+    return click.argument("named", metavar="ID|TYPE")(command)
+
+
+def _moving(command: Command) -> Command:
+    return schedule_arguments(json_option(utc_option(project_options(command))))
+
+
+@click.command()
+@_moving
+def enable(**common: Any) -> None:
+    """Enable a schedule: it runs at its next time, or at once if that has passed."""
+    _move("enable", **common)
+
+
+@click.command()
+@_moving
+def disable(**common: Any) -> None:
+    """Disable a schedule; a run in progress finishes."""
+    _move("disable", **common)
+
+
+@click.command("run")
+@_moving
+def run_now(**common: Any) -> None:
+    """Run a schedule now."""
+    _move("run_now", **common)
+
+
+def _move(
+    verb: str,
+    *,
+    named: str,
+    key: str,
+    tenant: int | None,
+    app_option: str | None,
+    config_path: Path | None,
+    as_json: bool,
+) -> None:
+    from forge.cli.output import print_json, text
+    from forge.cli.project import find_database, run
+
+    app = find_database(app_option, config_path)
+    view = run(app, lambda app: _apply(app, verb, named, key, tenant))
+    if as_json:
+        print_json(view.as_json())
+    else:
+        planned = view.record.next_run_at
+        when = f"next run {text(planned)}" if planned and view.record.enabled else "no next run"
+        click.echo(f"{view.record.name} {view.state}, {when}")
+
+
+async def _apply(
+    app: "Forge", verb: str, named: str, key: str, tenant: int | None
+) -> "ScheduleView":
+    """Apply a verb, unless the schedule already is in that state."""
+    from forge.cli.schedules.view import find, views
+
+    found = await find(app, named, key, tenant)
+    if found.enabled is not ENABLED_AFTER[verb]:
+        found = await _moved(app, verb, found)
+    (view,) = await views(app, [found])
+    return view
+
+
+async def _moved(app: "Forge", verb: str, known: "ScheduleRecord") -> "ScheduleRecord":
+    """Apply a verb and write an audit event, in one transaction."""
+    from forge.cli.options import actor
+    from forge.store import audit
+    from forge.store.borrowed import run_on
+
+    act = getattr(app.schedules, verb)
+    database = await (await app.session()).database()
+    async with database.transaction() as conn:
+        moved: ScheduleRecord = await act(
+            known.type, known.key, tenant_id=known.tenant_id, conn=conn
+        )
+        event = audit.add_of_schedule(EVENTS[verb], actor(), moved.tenant_id, moved.id, None)
+        await run_on(conn, event)
+    return moved

@@ -1,0 +1,174 @@
+"""Request and response bodies of the job routes."""
+
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    computed_field,
+)
+from pydantic.dataclasses import dataclass
+
+from forge.core.job import JobRecord
+from forge.core.lifecycle import State, Status
+from forge.http.fields import (
+    NEXT_CURSOR,
+    UNDECODABLE,
+    AnyPriority,
+    Delay,
+    Duration,
+    Id,
+    Moment,
+    Name,
+    Precision,
+    PriorityValue,
+    Version,
+    Whole,
+)
+
+MAX_INPUTS = 10_000
+
+
+class DispatchBody(BaseModel):
+    """The options of a dispatch."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    priority: AnyPriority | None = None
+    scheduled_at: Moment | None = Field(None, description="Earliest start.")
+    delay: Delay | None = Field(
+        None, description="Time until the earliest start; instead of `scheduled_at`."
+    )
+    tenant_id: Whole | None = Field(
+        None, description="Must equal the token's tenant; operators may name any."
+    )
+    correlation_id: Id | None = None
+    payload_version: Version | None = Field(
+        None, description="Version of the input format; default: the one in the input, or `1.0`."
+    )
+    queue: Name | None = None
+    tags: list[Name] | None = Field(None, max_length=100)
+    expires_at: Moment | None = Field(
+        None, description="The job fails if it has not started by then."
+    )
+
+
+class DispatchIn(DispatchBody):
+    """Dispatches one job."""
+
+    args: Any = Field(
+        default_factory=dict,
+        description="The input; `GET /_api/job_types` has its schema.",
+        examples=[{"format": "csv"}],
+    )
+    idempotency_key: Name | None = Field(
+        None, description="A second dispatch with the same key returns the first job."
+    )
+
+
+class DispatchManyIn(DispatchBody):
+    """Dispatches many jobs of one type with the same options, all or none."""
+
+    inputs: list[Any] = Field(max_length=MAX_INPUTS, description="One input per job.")
+
+
+class DispatchOut(BaseModel):
+    """The dispatched job."""
+
+    job_id: UUID
+    status: Status | None = Field(description="Null if the deduplicated job has been pruned.")
+    deduplicated: bool = Field(description="Whether an earlier dispatch had the same key.")
+    watch_token: str = Field(description="Token to follow this job for an hour at most.")
+
+
+class DispatchManyOut(BaseModel):
+    """The number of dispatched jobs."""
+
+    count: int = Field(description="Number of new jobs; inputs with a known key add none.")
+
+
+class RequestIn(BaseModel):
+    """A request, with an optional reason."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str | None = Field(None, max_length=1000)
+
+
+class RequestOut(BaseModel):
+    """The built-in job that carries out a request."""
+
+    job_id: UUID = Field(description="Id of the built-in job; follow it like any other.")
+    job_type: str = Field(examples=["forge.cancel"])
+    target_id: UUID = Field(description="The job that the request is about.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobOut(JobRecord):
+    """A row of forge_jobs, and its state."""
+
+    priority: PriorityValue
+    timeout: Duration | None
+    undecodable: tuple[str, ...] = Field((), description=UNDECODABLE)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def state(self) -> State:
+        return self.status.state
+
+    @classmethod
+    def of(cls, job: JobRecord) -> "JobOut":
+        """Convert a redacted record."""
+        return cls(**{field.name: getattr(job, field.name) for field in fields(job)})
+
+
+class JobPage(BaseModel):
+    """A page of jobs, newest first."""
+
+    items: list[JobOut]
+    next_cursor: str | None = Field(description=NEXT_CURSOR)
+    stopped_early: bool = Field(
+        description="Whether the search stopped at its limit of rows; `next_cursor` continues it."
+    )
+
+
+class AttemptOut(BaseModel):
+    """A failed attempt."""
+
+    job_id: UUID
+    lease: int
+    attempt: int
+    tenant_id: int | None
+    worker_id: UUID | None
+    outcome: str
+    error_class: str | None
+    exception: str | None
+    error: str | None
+    trace: str | None
+    started_at: datetime | None
+    ended_at: datetime
+
+
+class Count(BaseModel):
+    """A count and its precision."""
+
+    count: int
+    precision: Precision
+
+
+class TypeCounts(BaseModel):
+    """Counts of one type."""
+
+    live: Count = Field(description="Pending, claimed, running or waiting for a retry.")
+    all: Count
+
+
+class CountsOut(BaseModel):
+    """Counts of jobs by status and by type."""
+
+    by_status: dict[Status, Count]
+    by_type: dict[str, TypeCounts]

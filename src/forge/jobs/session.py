@@ -1,0 +1,197 @@
+"""What an app holds open in one event loop: its database, its wake-ups, the jobs it follows."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from forge.config.settings import Config
+from forge.core.events import Events
+from forge.jobs.follow import Watcher
+from forge.store.connection.database import Database
+from forge.store.connection.link import Observer, SessionOptions
+from forge.store.connection.tenant import Callers
+from forge.store.embedded import SharedServer, open_shared
+from forge.store.migrate import migrate
+from forge.store.statement import Statement
+from forge.telemetry.metrics.external_calls import CallMeter
+from forge.telemetry.metrics.registries import Metrics
+from forge.transports.postgres import Waker
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+
+class Telemetry(NamedTuple):
+    """What an app reports: its events, its metrics, and the statements that it runs."""
+
+    events: Events
+    metrics: Metrics
+    observers: list[Observer]
+
+
+class Sessions:
+    """Finds the session of the running event loop, and opens it when there is none.
+
+    Connections belong to the loop that opened them: another loop gets a session of its own.
+    """
+
+    def __init__(self, config: Config, telemetry: Telemetry, configured_url: str | None) -> None:
+        self.config = config
+        self._telemetry = telemetry
+        # None: the embedded PostgreSQL.
+        self.configured_url = configured_url
+        # The database role that Forge's own statements take.
+        self.role: str | None = None
+        self._session: Session | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._session is not None
+
+    @property
+    def database_url(self) -> str | None:
+        """The configured URL, or that of the embedded PostgreSQL while it runs for this app."""
+        if self.configured_url is not None or self._session is None:
+            return self.configured_url
+        return self._session.embedded_url
+
+    def here(self) -> "Session":
+        """Return the session of the running event loop."""
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.loop is not loop:
+            self._session = Session(
+                loop, self.config, self._telemetry, self.configured_url, self.role
+            )
+        return self._session
+
+    async def database(self) -> Database:
+        """Return the database as the running event loop reaches it."""
+        return await self.here().database()
+
+    async def run(self, statement: Statement[T]) -> T:
+        """Run one statement on a connection of the app's own."""
+        return await (await self.here().database()).run(statement)
+
+    def wake_later(self) -> None:
+        """Notify idle workers of jobs that a caller will commit, if a session is open."""
+        if self._session is not None:
+            self._session.wake_later()
+
+    def clone(self) -> "Sessions":
+        """Return the same settings without a session."""
+        new = Sessions(self.config, self._telemetry, self.configured_url)
+        new.role = self.role
+        return new
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+class Session:
+    """Opened when first used, closed with its app."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        config: Config,
+        telemetry: Telemetry,
+        database_url: str | None,
+        role: str | None,
+    ) -> None:
+        self._role = role
+        self._telemetry = telemetry
+        self.loop = loop
+        self._config = config
+        self._url = database_url
+        self._server: SharedServer | None = None
+        self._database: Database | None = None
+        self._waker: Waker | None = None
+        self._watcher: Watcher | None = None
+        self._http: httpx.AsyncClient | None = None
+        self._closing: list[Callable[[], Awaitable[None]]] = []
+        self._opening = asyncio.Lock()
+
+    @property
+    def embedded_url(self) -> str | None:
+        """The address of the embedded server while this session keeps it running."""
+        return None if self._server is None else self._server.url
+
+    async def database(self) -> Database:
+        """Return the database, starting and migrating the embedded one where none is configured."""
+        if self._database is None:
+            async with self._opening:
+                if self._database is None:
+                    self._database = await self._open()
+        return self._database
+
+    def wake(self, jobs: int = 1, *, is_request: bool = False) -> None:
+        """Notify idle workers of jobs that were committed, and busy ones of requests."""
+        if self._database is not None:
+            self._waker = self._waker or Waker(self._database)
+            self._waker.wake(jobs, is_request=is_request)
+
+    def wake_later(self) -> None:
+        """Notify idle workers of jobs that a caller's transaction will commit."""
+        if self._database is not None:
+            self._waker = self._waker or Waker(self._database)
+            self._waker.wake_later()
+
+    async def watcher(self) -> Watcher:
+        """Return what follows jobs in this loop."""
+        database = await self.database()
+        self._watcher = self._watcher or Watcher(database)
+        return self._watcher
+
+    def http(self) -> "httpx.AsyncClient":
+        """Return the HTTP client that this loop's actions share."""
+        self._http = self._http or CallMeter(self._telemetry.metrics.api).client()
+        return self._http
+
+    def on_close(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Close something before the database."""
+        self._closing.append(close)
+
+    async def close(self) -> None:
+        closing, self._closing = self._closing, []
+        for close in closing:
+            await close()
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
+        if self._watcher is not None:
+            await self._watcher.close()
+        if self._waker is not None:
+            await self._waker.close()
+        if self._database is not None:
+            await self._database.close()
+        if self._server is not None:
+            await asyncio.to_thread(self._server.close)
+        self._watcher = self._waker = self._database = self._server = None
+
+    async def _open(self) -> Database:
+        if self._url is not None:
+            return self._database_at(self._url)
+        server = await asyncio.to_thread(open_shared, self._config.embedded.folder)
+        try:
+            database = self._database_at(server.url)
+            await migrate(database)
+        except BaseException:
+            await asyncio.to_thread(server.close)
+            raise
+        self._server = server
+        return database
+
+    def _database_at(self, url: str) -> Database:
+        settings = self._config.database
+        return Database(
+            url,
+            session=SessionOptions(Callers(self._config.auth.secret), self._role, settings.pooler),
+            pool_size=settings.pool_size,
+            connect_timeout=settings.connect_timeout,
+            observers=self._telemetry.observers,
+            events=self._telemetry.events,
+        )

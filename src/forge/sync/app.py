@@ -1,0 +1,153 @@
+"""The verbs of an app for code without an event loop: scripts, threads, WSGI, Django."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, overload
+from uuid import UUID
+
+from forge.app import Forge
+from forge.builtin_jobs.definitions import cancelling, deleting, rescheduling, running_now
+from forge.core.job import JobRecord
+from forge.core.new_job import DispatchOptions, check_uuid
+from forge.definitions.job import In, JobDefinition, Out
+from forge.store.borrowed import without_loop
+from forge.store.borrowed.from_loop import FromLoop
+from forge.sync.dead_letters import SyncDeadLetters
+from forge.sync.handle import SyncHandle
+from forge.sync.loop import LoopApp
+from forge.sync.schedules import SyncSchedules
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from forge.definitions.call import CallDefinition
+
+
+class SyncForge:
+    """`app.sync`: from any thread that runs no event loop, and on both sides of a fork."""
+
+    def __init__(self, app: Forge) -> None:
+        self._app = app
+        self._loop = LoopApp(app)
+        self.schedules = SyncSchedules(app, self._loop)
+        self.dead_letters = SyncDeadLetters(self._loop)
+
+    @property
+    def database_url(self) -> str | None:
+        """The configured URL, or that of the embedded PostgreSQL while `app.sync` is open."""
+        return self._loop.database_url
+
+    @overload
+    def dispatch(
+        self,
+        job: JobDefinition[In, Out],
+        input: In | dict[str, Any] | None = None,
+        *,
+        conn: Any = None,
+        notify: bool = False,
+        **options: "Unpack[DispatchOptions]",
+    ) -> SyncHandle[Out]: ...
+    @overload
+    def dispatch(
+        self,
+        job: str,
+        input: Any = None,
+        *,
+        conn: Any = None,
+        notify: bool = False,
+        **options: "Unpack[DispatchOptions]",
+    ) -> SyncHandle[Any]: ...
+    def dispatch(
+        self,
+        job: JobDefinition[Any, Any] | str,
+        input: Any = None,
+        *,
+        conn: Any = None,
+        notify: bool = False,
+        **options: "Unpack[DispatchOptions]",
+    ) -> SyncHandle[Any]:
+        """Ask for one call of a job, in the caller's transaction where `conn` is given."""
+        if conn is None:
+            handle = self._loop.wait(lambda app: app.dispatch(job, input, **options))
+            return SyncHandle(self._loop, handle.id, job, deduplicated=handle.deduplicated)
+        dispatcher = self._app.dispatcher
+        made = without_loop(conn, dispatcher.dispatch_on(conn, job, input, options, notify=notify))
+        if not notify:
+            self._loop.wake_later()
+        return SyncHandle(self._loop, made.id, job, deduplicated=not made.is_new)
+
+    def dispatch_many(
+        self,
+        job: JobDefinition[In, Any] | str,
+        inputs: Iterable[In | dict[str, Any] | None],
+        *,
+        conn: Any = None,
+        notify: bool = False,
+        **options: "Unpack[DispatchOptions]",
+    ) -> int:
+        """Ask for one call per input: all are dispatched, or none. Returns how many are new.
+
+        Inputs may come from a generator, which runs in the calling thread.
+        """
+        if conn is None:
+            app, thread = self._loop.open()
+            with thread.entered(app.dispatcher.transaction()) as connection:
+                lent = FromLoop(connection, thread.loop)
+                work = app.dispatcher.dispatch_many_on(lent, job, inputs, options)
+                return without_loop(lent, work)
+        work = self._app.dispatcher.dispatch_many_on(conn, job, inputs, options, notify=notify)
+        count = without_loop(conn, work)
+        if not notify:
+            self._loop.wake_later()
+        return count
+
+    def act_for(
+        self, conn: Any, *, tenant_id: int | None = None, auth: dict[str, Any] | None = None
+    ) -> None:
+        """Act for a tenant until the end of the connection's transaction; None is an operator."""
+        without_loop(conn, self._app.act_for(conn, tenant_id=tenant_id, auth=auth))
+
+    def call(
+        self,
+        call: "CallDefinition[Any, Any] | str",
+        input: Any = None,
+        *,
+        auth: dict[str, Any] | None = None,
+        tenant_id: int | None = None,
+        correlation_id: UUID | str | None = None,
+    ) -> Any:
+        """Run a mutation or an action here and now, and return what it returns."""
+        who: Any = {"auth": auth, "tenant_id": tenant_id, "correlation_id": correlation_id}
+        return self._loop.wait(lambda app: app.call(call, input, **who))
+
+    def get(self, job_id: UUID | str) -> JobRecord:
+        """Return a job as it stands now."""
+        return self._loop.wait(lambda app: app.get(job_id))
+
+    def handle(self, job_id: UUID | str) -> SyncHandle:
+        """Return the handle of a job that was dispatched earlier; its result is plain JSON."""
+        return SyncHandle(self._loop, check_uuid(job_id))
+
+    def cancel(
+        self, job_id: UUID | str, *, reason: str | None = None, **options: "Unpack[DispatchOptions]"
+    ) -> SyncHandle:
+        """Ask a worker to cancel a job, wherever it stands."""
+        return self.dispatch(*cancelling(job_id, reason), **options)
+
+    def delete(self, job_id: UUID | str, **options: "Unpack[DispatchOptions]") -> SyncHandle:
+        """Ask a worker to give up, cancel or erase a job, according to where it stands."""
+        return self.dispatch(*deleting(job_id), **options)
+
+    def run_now(self, job_id: UUID | str, **options: "Unpack[DispatchOptions]") -> SyncHandle:
+        """Ask a worker to make a waiting job due at once."""
+        return self.dispatch(*running_now(job_id), **options)
+
+    def reschedule(
+        self, job_id: UUID | str, at: datetime, **options: "Unpack[DispatchOptions]"
+    ) -> SyncHandle:
+        """Ask a worker to move a waiting job to another time."""
+        return self.dispatch(*rescheduling(job_id, at), **options)
+
+    def close(self) -> None:
+        """Close connections; the next call opens them again."""
+        self._loop.close()

@@ -1,0 +1,60 @@
+"""What `app.sync.dispatch` returns: a job to wait for, follow or cancel in any thread."""
+
+from collections.abc import Iterator
+from typing import Any, Generic
+from uuid import UUID
+
+from forge.core.job import JobRecord
+from forge.definitions.job import JobDefinition
+from forge.jobs.follow import Timeout
+from forge.jobs.handle import JobHandle, Out_co
+from forge.sync.loop import LoopApp
+
+
+class SyncHandle(Generic[Out_co]):
+    """One dispatched job, to wait for, follow or cancel without an event loop."""
+
+    __slots__ = ("_job", "_loop", "deduplicated", "id")
+
+    def __init__(
+        self,
+        loop: LoopApp,
+        job_id: UUID,
+        job: JobDefinition[Any, Out_co] | str | None = None,
+        *,
+        deduplicated: bool = False,
+    ) -> None:
+        self._loop = loop
+        self._job = job
+        self.id = job_id
+        self.deduplicated = deduplicated
+
+    def get(self) -> JobRecord:
+        """Return the job as it stands now."""
+        return self._loop.wait(lambda app: app.get(self.id))
+
+    def updates(self) -> Iterator[JobRecord]:
+        """Yield the job as it stands, then at each change, until it is final."""
+        app, thread = self._loop.open()
+        followed = app.handle(self.id).updates()
+
+        async def following() -> JobRecord | None:
+            return await anext(followed, None)
+
+        try:
+            while (record := thread.wait(following())) is not None:
+                yield record
+        finally:
+            thread.wait(followed.aclose())
+
+    def result(self, timeout: Timeout = None) -> Out_co:
+        """Wait until the job is final and return its output, or raise JobFailed."""
+        return self._loop.wait(lambda app: JobHandle(app, self.id, self._job).result(timeout))
+
+    def cancel(self, reason: str | None = None) -> "SyncHandle[Any]":
+        """Ask a worker to cancel the job; returns the handle of that request."""
+        request = self._loop.wait(lambda app: app.cancel(self.id, reason=reason))
+        return SyncHandle(self._loop, request.id, deduplicated=request.deduplicated)
+
+    def __repr__(self) -> str:
+        return f"<forge.SyncHandle {self.id}>"

@@ -1,0 +1,51 @@
+"""ARCHITECTURE.md shows the packages that exist, and a reading path that stays short."""
+
+import re
+import tomllib
+
+from tests.surface.pages import CHECKOUT
+
+PAGE = (CHECKOUT / "ARCHITECTURE.md").read_text()
+PACKAGE = CHECKOUT / "src" / "forge"
+MAX_READING_LINES = 800
+
+
+def test_reading_path_has_at_most_800_lines() -> None:
+    listed = PAGE.split("## Read this first")[1].split("## The tree")[0]
+
+    files = re.findall(r"^\d+\. \[`[^`]+`\]\(([^)]+)\)", listed, re.MULTILINE)
+    lines = sum(len((CHECKOUT / file).read_text().splitlines()) for file in files)
+
+    assert len(files) >= 6
+    assert lines <= MAX_READING_LINES
+
+
+def test_tree_shows_every_package() -> None:
+    shown = re.findall(r"^  (\w+)/ ", PAGE.split("## The tree")[1], re.MULTILINE)
+
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert set(shown) == packages
+
+
+def test_top_level_has_no_module_beside_the_app() -> None:
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "app.py"}
+
+
+def test_layers_are_those_of_the_import_contract() -> None:
+    drawn = PAGE.split("## Layers")[1].split("```")[1]
+    settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+    contract = settings["tool"]["importlinter"]["contracts"][0]
+
+    layers = [re.findall(r"\w+", layer.split("   they ")[0]) for layer in drawn.split("↓")]
+    expected = [re.findall(r"\w+", layer) for layer in contract["layers"]]
+    expected[-1].append("sql")
+
+    assert [sorted(layer) for layer in layers] == [sorted(layer) for layer in expected]
+
+
+def test_exceptions_from_the_layers_are_few_and_named() -> None:
+    settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+    exceptions = settings["tool"]["importlinter"]["contracts"][0]["ignore_imports"]
+
+    assert len(exceptions) <= 8
+    assert not [exception for exception in exceptions if "*" in exception]

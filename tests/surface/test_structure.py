@@ -1,0 +1,44 @@
+"""Structure that can be read off the source: constructors and the names of classes."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import forge
+
+PACKAGE = Path(forge.__file__).parent
+MAX_PARAMETERS = 6
+# The attributes of @forge.job and @forge.schedule, which users pass by name.
+DEFINITIONS = {"JobDefinition", "ScheduleDefinition"}
+
+
+def test_constructors_have_at_most_six_parameters() -> None:
+    long = [
+        f"{path}: {cls.name}"
+        for path, cls in _classes()
+        for init in cls.body
+        if isinstance(init, ast.FunctionDef) and init.name == "__init__"
+        if len([*init.args.posonlyargs, *init.args.args, *init.args.kwonlyargs]) - 1
+        > MAX_PARAMETERS
+        if cls.name not in DEFINITIONS
+    ]
+
+    assert long == []
+
+
+def test_two_classes_do_not_share_a_name() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path, cls in _classes():
+        homes[cls.name].append(str(path))
+
+    shared = {name: paths for name, paths in homes.items() if len(paths) > 1}
+
+    assert shared == {}
+
+
+def _classes() -> Iterator[tuple[Path, ast.ClassDef]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                yield path.relative_to(PACKAGE), node
