@@ -14,8 +14,8 @@ from forge import Forge, JobContext, Worker
 from forge.core.events import Event, WorkerNotice
 from forge.store import outbox
 from forge.store.connection.database import Database
+from forge.store.connection.waiting import FIRST_PAUSE
 from forge.store.roles import grant_roles
-from forge.transports.sqs.receiver import FIRST_PAUSE
 from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
 from tests.transports.conftest import transport, waiting

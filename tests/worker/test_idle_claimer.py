@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from forge import Worker
+from forge import DatabaseUnavailable, Worker
 from tests.apps import MakeApp, Work, fill_slots, waiting
 from tests.faults.kit.process import until
 
@@ -56,17 +56,40 @@ async def test_a_worker_whose_database_is_away_waits_for_it(
     assert await due.result(30) == "ran"
 
 
+async def test_a_claim_that_failed_is_tried_again_however_seldom_the_worker_polls(
+    make_app: MakeApp, work: Work, database_url: str, maintenance: "psycopg.Connection[Any]"
+) -> None:
+    app = make_app(**SELDOM)
+    await waiting(app, delay="1h")
+    worker = await work(app)
+    lanes = worker.finder.lanes
+    await until(lambda: lanes.next_due is not None, 10, "the first survey has ended")
+    turns = Turns(worker)
+
+    async with _away(maintenance, database_url):
+        worker.claimer.wake()
+        await until(lambda: turns.failed > 0, 10, "a claim failed")
+    due = await waiting(app, delay="0s")
+
+    assert await due.result(30) == "ran"
+
+
 class Turns:
     """Counts how often a claimer asks what to claim."""
 
     def __init__(self, worker: Worker) -> None:
         self.count = 0
+        self.failed = 0
         self._ask = worker.claimer._request
         worker.claimer._request = self._counted  # type: ignore[method-assign]
 
     async def _counted(self) -> Any:
         self.count += 1
-        return await self._ask()
+        try:
+            return await self._ask()
+        except DatabaseUnavailable:
+            self.failed += 1
+            raise
 
 
 async def _many_turns_of_the_loop() -> None:

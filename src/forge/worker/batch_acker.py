@@ -1,7 +1,6 @@
 """Writes in batches, fenced by the lease, repeated until the database has answered."""
 
 import asyncio
-import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -10,6 +9,7 @@ from uuid import UUID
 from forge.core.errors import DatabaseUnavailable, SchemaMissing, StatementRefused
 from forge.core.events import AttemptRefused, Events
 from forge.store.connection.link import Link
+from forge.store.connection.waiting import Backoff
 from forge.store.statement import Statement
 from forge.worker.loops import WorkSignals
 
@@ -256,15 +256,14 @@ async def retry_write(
     link: Runs, events: Events, statement: Callable[[], Statement[T]]
 ) -> tuple[T, bool]:
     """Run a statement until the database answers; return also whether that took several tries."""
-    pause = 0.05
+    backoff = Backoff(first=0.05)
     is_again = False
     while True:
         try:
             return await link.run(statement()), is_again
         except (DatabaseUnavailable, SchemaMissing) as error:
             events.notice("warning", "acks wait for the database", error=str(error))
-            await asyncio.sleep(pause * random.uniform(0.5, 1.5))
-            pause = min(pause * 2, 5)
+            await asyncio.sleep(backoff.next())
             is_again = True
 
 

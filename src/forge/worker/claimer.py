@@ -12,7 +12,7 @@ from forge.core.errors import ForgeError
 from forge.core.events import Events
 from forge.core.job import Job
 from forge.core.workers.lanes import Claims
-from forge.store.connection.waiting import within
+from forge.store.connection.waiting import Backoff, within
 from forge.transports.transport import Transport
 from forge.worker.held_work import LONGEST_WAIT, HeldWork
 from forge.worker.liveness import Liveness
@@ -119,17 +119,16 @@ class Claimer:
 
     async def run(self) -> None:
         """Claim until stopped."""
-        pause = self._poll.seconds()
+        backoff = Backoff()
         while not self.stopped.is_set():
             self._changed.clear()
             try:
                 if not await self._claim_once():
                     await within(self._changed, self._idle_for())
-                pause = self._poll.seconds()
+                backoff.reset()
             except ForgeError as error:
                 self._events.notice("warning", "claims wait for the database", error=str(error))
-                await within(self.stopped, pause * random.uniform(0.5, 1.5))
-                pause = min(pause * 2, 5)
+                await within(self.stopped, backoff.next())
 
     def stop(self) -> None:
         """Claim nothing more, and start none of the jobs that wait for a slot."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import random
 import socket
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
@@ -13,11 +12,9 @@ from forge.core.errors import AccessRefused, DatabaseUnavailable
 from forge.core.events import Events
 from forge.store import job_types, migrate, schedule_types, workers
 from forge.store.connection.link import Link
-from forge.store.connection.waiting import within
+from forge.store.connection.waiting import Backoff, within
 from forge.store.workers import Registration
 from forge.worker.rescue import rescue, rescue_runs
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 
 
 async def when_it_answers(
@@ -27,7 +24,7 @@ async def when_it_answers(
 
     A database that answers and refuses the login, or lacks its tables, raises.
     """
-    pause = FIRST_PAUSE
+    backoff = Backoff()
     while not stop.is_set():
         try:
             await act()
@@ -38,8 +35,7 @@ async def when_it_answers(
             events.notice(
                 "warning", "waiting for the database; work begins when it answers", error=str(error)
             )
-            await within(stop, pause * random.uniform(0.5, 1.5))
-            pause = min(pause * 2, LONGEST_PAUSE)
+            await within(stop, backoff.next())
     return False
 
 

@@ -1,6 +1,10 @@
-"""Waiting for asyncio events: with a timeout, or for the first of several."""
+"""Waiting for asyncio events: with a timeout, for the first of several, or between tries."""
 
 import asyncio
+import random
+
+# Pauses of a loop whose statement failed, in seconds.
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 
 
 async def within(event: asyncio.Event, seconds: float) -> bool:
@@ -21,6 +25,23 @@ async def first_of(*events: asyncio.Event) -> None:
     finally:
         for wait in waits:
             wait.cancel()
+
+
+class Backoff:
+    """Pauses between tries: each twice as long as the one before, with jitter."""
+
+    def __init__(self, first: float = FIRST_PAUSE) -> None:
+        self._first = self._pause = first
+
+    def reset(self) -> None:
+        """Start from the first pause: a try succeeded."""
+        self._pause = self._first
+
+    def next(self) -> float:
+        """Return how long to wait before the next try, in seconds."""
+        pause = self._pause * random.uniform(0.5, 1.5)
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        return pause
 
 
 class Signal:

@@ -1,14 +1,13 @@
 """Receives messages, no more than the worker has room for."""
 
 import asyncio
-import random
 from collections import Counter
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 
 from forge.core.errors import ForgeError
 from forge.core.events import Events
-from forge.store.connection.waiting import within
+from forge.store.connection.waiting import Backoff, within
 from forge.transports.sqs.message_claimer import MessageClaimer
 from forge.transports.sqs.queues import BATCH, Message, Queues
 from forge.transports.transport import WorkerPort
@@ -17,7 +16,6 @@ from forge.transports.transport import WorkerPort
 SHORT_WAIT = 1.0
 # Concurrent polls of a queue whose last answer was full.
 MAX_POLLS = 3
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 
 
 class Receiver:
@@ -63,15 +61,14 @@ class Receiver:
 
     async def run(self) -> None:
         """Receive until stopped; messages that arrive later are returned."""
-        pause = FIRST_PAUSE
+        backoff = Backoff()
         while not self.stopped.is_set():
             try:
                 await self._round()
-                pause = FIRST_PAUSE
+                backoff.reset()
             except ForgeError as error:
                 self._events.notice("warning", "messages cannot be received", error=str(error))
-                await within(self.stopped, pause * random.uniform(0.5, 1.5))
-                pause = min(pause * 2, LONGEST_PAUSE)
+                await within(self.stopped, backoff.next())
         if self._polls:
             await asyncio.wait(self._polls)
             with suppress(ForgeError):  # their visibility times out

@@ -11,7 +11,7 @@ from forge.core.events import Events
 from forge.core.workers.lanes import BEGINNING
 from forge.store import jobs, outbox
 from forge.store.connection.link import Link
-from forge.store.connection.waiting import within
+from forge.store.connection.waiting import Backoff, within
 from forge.store.jobs import Lane, LaneCursor
 from forge.store.outbox import OutboxEntry
 from forge.transports.sqs.queues import BATCH, Queues, QueueUnavailable, tens
@@ -26,7 +26,6 @@ LATEST_RESEND = 3600.0
 # again; from this number of sends on it is.
 SENDS_IN_DOUBT = 5
 LONG = 2 * BATCH
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 
 
 class Sender:
@@ -55,17 +54,16 @@ class Sender:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Send until stopped."""
-        pause = FIRST_PAUSE
+        backoff = Backoff()
         while not stop.is_set():
             await within(self._woken, INTERVAL * random.uniform(0.9, 1.1))
             self._woken.clear()
             try:
                 while not stop.is_set() and await self.send_due():
-                    pause = FIRST_PAUSE
+                    backoff.reset()
             except ForgeError as error:
                 self._events.notice("warning", "messages wait to be sent", error=str(error))
-                await within(stop, pause * random.uniform(0.5, 1.5))
-                pause = min(pause * 2, LONGEST_PAUSE)
+                await within(stop, backoff.next())
 
     async def send_due(self) -> int:
         """Send a batch of what is due; return how many rows it had, 0 when nothing is left."""
