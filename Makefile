@@ -50,7 +50,7 @@ bench: $(READY) ## measure against the limit of raw SQL on this machine, and eve
 	@status=0; for part in $(BENCHMARKS); do \
 		echo "python -m $$part"; $(BIN)/python -m $$part || status=1; done; exit $$status
 
-format: $(READY) ## format the code and write the generated files anew
+format: $(READY) ## format the code and write the generated files
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/python -m tools.generate

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from forge.builtin_jobs.definitions import cancelling, deleting, rescheduling, running_now
 from forge.builtin_jobs.reprocess import reprocess
-from forge.calls.context import Who
+from forge.calls.context import CallIdentity
 from forge.calls.run import CallRunner
 from forge.config.settings import Config, given_or_loaded, given_url
 from forge.core.errors import InvalidValue, UnknownJob
@@ -26,7 +26,7 @@ from forge.definitions.error_classification import Classifier
 from forge.definitions.job import In, JobDefinition, Out
 from forge.definitions.payload_warnings import PayloadWarnings
 from forge.definitions.registry import Registry
-from forge.definitions.schedule import Decorates
+from forge.definitions.schedule import ScheduleDecorator
 from forge.jobs.dispatch import Dispatcher
 from forge.jobs.follow import Watcher
 from forge.jobs.handle import JobHandle
@@ -152,7 +152,7 @@ class Forge:
         *,
         every: str | timedelta | None = None,
         **attributes: "Unpack[ScheduleAttributes]",
-    ) -> Decorates:
+    ) -> ScheduleDecorator:
         """Define the handler of a type of schedules and register it, in one."""
         return self._registry.schedule(type, every=every, **attributes)
 
@@ -164,7 +164,7 @@ class Forge:
         tz: str = "UTC",
         type: str | None = None,
         **attributes: "Unpack[ScheduleAttributes]",
-    ) -> Decorates:
+    ) -> ScheduleDecorator:
         """Define a function that runs by the clock and register it, in one."""
         return self._registry.cron(expression, tz=tz, type=type, **attributes)
 
@@ -249,7 +249,9 @@ class Forge:
         correlation_id: UUID | str | None = None,
     ) -> Any:
         """Run a mutation or an action here and now, and return what it returns."""
-        return await self.call_runner.call(call, input, Who.of(auth, tenant_id, correlation_id))
+        return await self.call_runner.call(
+            call, input, CallIdentity.of(auth, tenant_id, correlation_id)
+        )
 
     async def get(self, job_id: UUID | str) -> JobRecord:
         """Return a job as it stands now."""

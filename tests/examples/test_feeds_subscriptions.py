@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from forge import Rejected
-from forge.calls.context import MutationContext, Who
+from forge.calls.context import CallIdentity, MutationContext
 from tests.examples.feed_reader import (
     Reader,
     StartWorker,
@@ -192,7 +192,7 @@ async def test_a_subscribe_during_the_last_unsubscribe_is_kept(
     conn = await asyncpg.connect(database_url)
     transaction = conn.transaction()
     await transaction.start()
-    await ahead(MutationContext(app.dispatcher, Who(), conn), user_id=ahead_user, url=url)
+    await ahead(MutationContext(app.dispatcher, CallIdentity(), conn), user_id=ahead_user, url=url)
 
     second = asyncio.create_task(behind.call({"user_id": behind_user, "url": url}))
     await until(lambda: reader.psql.fetchval(WAITING), 20, "the second one waits")

@@ -20,7 +20,7 @@ from forge.core.sensitive.content import (
     MAILS,
     MARKUPS,
     WHOLES,
-    Inside,
+    EnclosingMeaning,
     place_of,
 )
 from forge.core.sensitive.findings import is_secret, sensitive_faults
@@ -175,9 +175,9 @@ def test_names_mean_the_same_in_every_spelling_and_company(psql: Psql) -> None:
 
 
 @pytest.mark.parametrize("beside_subject", [False, True])
-@pytest.mark.parametrize("inside", Inside)
+@pytest.mark.parametrize("inside", EnclosingMeaning)
 def test_names_of_content_mean_the_same_in_every_place(
-    psql: Psql, inside: Inside, beside_subject: bool
+    psql: Psql, inside: EnclosingMeaning, beside_subject: bool
 ) -> None:
     words = [*BODIES, *DOCUMENTS, *MAILS, *FILES, *MARKUPS, *KINDS]
     names = _company(("", "user", *WHOLES), words, ("", *KINDS, "id", "name", "weight"))

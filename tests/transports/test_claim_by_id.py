@@ -11,7 +11,7 @@ from forge.core.lifecycle import FINAL, Status
 from forge.store import jobs, messages, workers
 from forge.store.connection.database import Database
 from forge.store.workers import Registration
-from forge.transports.sqs.message_holder import Delete, Leave, judge
+from forge.transports.sqs.message_holder import Delete, LeaveMessage, judge
 from tests.store.placing import placed, registered
 
 LOCKED_TIMEOUT = 600.0
@@ -216,17 +216,17 @@ async def test_each_message_without_a_claim_is_judged_by_where_its_job_stands(
     verdicts = {name: judge(stands.get(job_id), worker) for name, job_id in found.items()}
 
     soon = verdicts.pop("soon")
-    assert isinstance(soon, Leave)
+    assert isinstance(soon, LeaveMessage)
     assert soon.seconds is not None
     assert 25 < soon.seconds <= 30
     assert judge(None, worker) == Delete()
     assert verdicts == {
         "final": Delete(),
         "owned": Delete(),
-        "left": Leave(None),
+        "left": LeaveMessage(None),
         "later": Delete(),
-        "locked": Leave(1.0),
-        "foreign": Leave(5.0),
+        "locked": LeaveMessage(1.0),
+        "foreign": LeaveMessage(5.0),
     }
 
 

@@ -1,4 +1,4 @@
-"""A handler that blocks the loop: noticed, and not taken for dead."""
+"""A handler that blocks the loop: reported, and the worker still counts as alive."""
 
 import asyncio
 import time

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from forge.store.connection.database import Connection, Pool
 
 
-class Who(NamedTuple):
+class CallIdentity(NamedTuple):
     """The caller of a mutation or an action."""
 
     auth: Auth | None = None
@@ -33,7 +33,7 @@ class Who(NamedTuple):
     @classmethod
     def of(
         cls, auth: dict[str, Any] | None, tenant_id: int | None, correlation_id: UUID | str | None
-    ) -> "Who":
+    ) -> "CallIdentity":
         """Check who calls; the tenant is that of their auth unless it says none."""
         who = None if auth is None else Auth(check_dict(auth, "auth"))
         bound = check_tenant(who.tenant_id) if who is not None else None
@@ -52,7 +52,7 @@ class CallContext(Context):
 
     __slots__ = ("_dispatcher", "_who")
 
-    def __init__(self, dispatcher: Dispatcher, who: Who) -> None:
+    def __init__(self, dispatcher: Dispatcher, who: CallIdentity) -> None:
         self._dispatcher = dispatcher
         self._who = who
 
@@ -96,7 +96,7 @@ class MutationContext(CallContext):
 
     __slots__ = ("_conn", "dispatched")
 
-    def __init__(self, dispatcher: Dispatcher, who: Who, conn: "Connection[Any]") -> None:
+    def __init__(self, dispatcher: Dispatcher, who: CallIdentity, conn: "Connection[Any]") -> None:
         super().__init__(dispatcher, who)
         self._conn = conn
         # How many new jobs the commit makes visible.
@@ -140,7 +140,7 @@ class ActionContext(CallContext):
     def __init__(
         self,
         dispatcher: Dispatcher,
-        who: Who,
+        who: CallIdentity,
         pool: "Pool[Any]",
         http: "httpx.AsyncClient",
         callers: Callers,

@@ -5,7 +5,7 @@ import random
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from forge.calls.context import ActionContext, CallContext, MutationContext, Who
+from forge.calls.context import ActionContext, CallContext, CallIdentity, MutationContext
 from forge.config.settings import PayloadConfig
 from forge.core.duration import format_duration
 from forge.core.errors import ForgeError, GrantMissing, TimedOut
@@ -38,14 +38,16 @@ class CallRunner:
         self._dispatcher = dispatcher
         self._limits = limits
 
-    async def call(self, call: CallDefinition[Any, Any] | str, input: Any, who: Who) -> Any:
+    async def call(
+        self, call: CallDefinition[Any, Any] | str, input: Any, who: CallIdentity
+    ) -> Any:
         """Check an input of Python, run the call, and return the handler's own value."""
         definition = self._registry.find_call(call)
         given = definition.arguments.of_python(input, limit=self._limits.max_input)
         return (await self.run(definition, given, who)).value
 
     async def run(
-        self, definition: CallDefinition[Any, Any], given: dict[str, Any], who: Who
+        self, definition: CallDefinition[Any, Any], given: dict[str, Any], who: CallIdentity
     ) -> Answer:
         """Run a call with arguments that were checked."""
         deadline = _clock() + definition.timeout.total_seconds()
@@ -63,7 +65,7 @@ class CallRunner:
         self,
         definition: MutationDefinition[Any, Any],
         given: dict[str, Any],
-        who: Who,
+        who: CallIdentity,
         deadline: float,
     ) -> Answer:
         tried = 0
@@ -84,7 +86,7 @@ class CallRunner:
         self,
         definition: MutationDefinition[Any, Any],
         given: dict[str, Any],
-        who: Who,
+        who: CallIdentity,
         deadline: float,
     ) -> Answer:
         session = self._sessions.here()

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forge.cli.options import Filled, Whole, json_option, limit_option, project_options, utc_option
+from forge.cli.options import (
+    BigInteger,
+    NonEmptyText,
+    json_option,
+    limit_option,
+    project_options,
+    utc_option,
+)
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -15,13 +22,15 @@ NOTES_WIDTH = 80
 
 
 @click.command()
-@click.option("--event", type=Filled(), help="Only events of this name, such as job_dlq_discarded.")
-@click.option("--actor", type=Filled(), help="Only events of this actor.")
+@click.option(
+    "--event", type=NonEmptyText(), help="Only events of this name, such as job_dlq_discarded."
+)
+@click.option("--actor", type=NonEmptyText(), help="Only events of this actor.")
 @click.option("--job", "job_id", type=click.UUID, help="Only events of this job.")
-@click.option("--dlq", "dlq_id", type=Whole(), help="Only events of this dead letter.")
-@click.option("--tenant", type=Whole(), help="Only events of this tenant.")
+@click.option("--dlq", "dlq_id", type=BigInteger(), help="Only events of this dead letter.")
+@click.option("--tenant", type=BigInteger(), help="Only events of this tenant.")
 @limit_option()
-@click.option("--cursor", "before", type=Whole(), help="Continue after this event.")
+@click.option("--cursor", "before", type=BigInteger(), help="Continue after this event.")
 @json_option
 @utc_option
 @project_options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forge.cli.options import Moment, Whole, json_option, project_options, read_json
+from forge.cli.options import BigInteger, Moment, json_option, project_options, read_json
 from forge.core.job_columns import COLUMNS, OPTIONS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _column_options(command: Callable[..., int]) -> Callable[..., int]:
 
 _TYPES: Mapping[str | None, click.ParamType[Any]] = {
     "timestamptz": Moment(),
-    "bigint": Whole(),
+    "bigint": BigInteger(),
     "uuid": click.UUID,
 }
 

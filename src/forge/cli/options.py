@@ -73,7 +73,7 @@ def limit_option(maximum: int = 10_000) -> Callable[[Command], Command]:
     )
 
 
-class Filled(click.ParamType[str]):
+class NonEmptyText(click.ParamType[str]):
     """Text with at least one visible character: an empty filter would match everything."""
 
     name = "text"
@@ -84,7 +84,7 @@ class Filled(click.ParamType[str]):
         return str(value)
 
 
-class Whole(click.ParamType[int]):
+class BigInteger(click.ParamType[int]):
     """An integer that fits PostgreSQL's bigint."""
 
     name = "integer"

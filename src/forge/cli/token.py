@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import click
 
-from forge.cli.options import Whole, json_option, traceback_option
+from forge.cli.options import BigInteger, json_option, traceback_option
 
 ROLES = ["user", "staff", "manager"]
 # Lets people and secret scanners recognise a leaked token.
@@ -28,7 +28,7 @@ PREFIX = "forge_"
 @click.option(
     "--tenant",
     "tenant_id",
-    type=Whole(),
+    type=BigInteger(),
     help="Tenant whose rows it can access; without one, an operator token for all tenants.",
 )
 @click.option(

@@ -11,8 +11,8 @@ from forge.config.sources import Section
 from forge.config.values import (
     DatabaseUrl,
     Duration,
-    Filled,
     Names,
+    NonEmptyText,
     moment,
     sha256_hex,
     signing_secret,
@@ -32,7 +32,7 @@ Secret = Annotated[str | None, BeforeValidator(signing_secret)]
 class ServerConfig(Section):
     """Where the server listens, its database login, and its limits."""
 
-    host: Filled = "127.0.0.1"
+    host: NonEmptyText = "127.0.0.1"
     port: Annotated[int, BeforeValidator(whole(0, 65_535))] = 8080
     # The login with role forge_api; without it the server uses [database] url.
     database_url: DatabaseUrl = None
@@ -109,8 +109,8 @@ class JwtConfig(Section):
     issuer: str | None = None
     any_audience: bool = False
     audience: str | None = None
-    roles_claim: Filled = "roles"
-    tenant_claim: Filled = "tenant_id"
+    roles_claim: NonEmptyText = "roles"
+    tenant_claim: NonEmptyText = "tenant_id"
     # Whether a token without the tenant claim belongs to an operator, who sees every tenant's rows.
     operators: bool = False
 

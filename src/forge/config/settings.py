@@ -15,8 +15,8 @@ from forge.config.transport import TransportConfig
 from forge.config.values import (
     DatabaseUrl,
     Duration,
-    Filled,
     Names,
+    NonEmptyText,
     app_reference,
     database_url,
     duration,
@@ -69,7 +69,7 @@ class WorkerConfig(Section):
     shutdown_grace: Duration = timedelta(seconds=30)
     crash_limit: Annotated[int, BeforeValidator(whole(1, 1000))] = 3
     # Metrics have no authentication, so they are served on loopback by default.
-    metrics_host: Filled = "127.0.0.1"
+    metrics_host: NonEmptyText = "127.0.0.1"
     metrics_port: Annotated[int | None, BeforeValidator(none_or("off", whole(0, 65_535)))] = 9090
     processes: Annotated[int, BeforeValidator(whole(1, 256))] = 1
 

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import ValidationInfo, field_validator
 
 from forge.config.sources import Section
-from forge.config.values import Duration, Filled, Names
+from forge.config.values import Duration, Names, NonEmptyText
 from forge.core.duration import format_duration
 from forge.core.errors import InvalidValue
 from forge.core.job import PriorityName
@@ -15,7 +15,7 @@ from forge.core.job import PriorityName
 class RouteConfig(Section):
     """The jobs that use another SQS queue; an omitted condition matches every job."""
 
-    queue_url: Filled
+    queue_url: NonEmptyText
     priorities: tuple[PriorityName, ...] = ()
     capabilities: Names = ()
     queues: Names = ()
@@ -25,10 +25,10 @@ class SqsConfig(Section):
     """The SQS queues, and the timeouts of their workers."""
 
     # For jobs that match no route; without it workers find them by polling PostgreSQL.
-    queue_url: Filled | None = None
+    queue_url: NonEmptyText | None = None
     routes: tuple[RouteConfig, ...] = ()
-    region: Filled | None = None
-    endpoint_url: Filled | None = None
+    region: NonEmptyText | None = None
+    endpoint_url: NonEmptyText | None = None
     visibility_timeout: Duration = timedelta(minutes=1)
     wait: Duration = timedelta(seconds=5)
     locked_timeout: Duration = timedelta(minutes=10)

@@ -156,4 +156,4 @@ _APP = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 Duration = Annotated[timedelta, BeforeValidator(duration)]
 Names = Annotated[tuple[str, ...], BeforeValidator(names)]
 DatabaseUrl = Annotated[str | None, BeforeValidator(database_url)]
-Filled = Annotated[str, BeforeValidator(filled)]
+NonEmptyText = Annotated[str, BeforeValidator(filled)]

@@ -91,7 +91,7 @@ class Registry:
         *,
         every: str | timedelta | None = None,
         **attributes: "Unpack[ScheduleAttributes]",
-    ) -> schedules.Decorates:
+    ) -> schedules.ScheduleDecorator:
         """Define the handler of a type of schedules and register it."""
         make = schedules.schedule(type, every=every, **attributes)
         return lambda handler: self._registered(make(handler))
@@ -104,7 +104,7 @@ class Registry:
         tz: str = "UTC",
         type: str | None = None,
         **attributes: "Unpack[ScheduleAttributes]",
-    ) -> schedules.Decorates:
+    ) -> schedules.ScheduleDecorator:
         """Define a function that runs by the clock and register it."""
         make = schedules.cron(expression, tz=tz, type=type, **attributes)
         return lambda handler: self._registered(make(handler))

@@ -87,7 +87,7 @@ def _check_retry(retry: Retry | None, name: str) -> None:
         )
 
 
-class Decorates(Protocol):
+class ScheduleDecorator(Protocol):
     """A decorator that makes a function the handler of a schedule type."""
 
     @overload
@@ -110,7 +110,7 @@ def schedule(
     *,
     every: str | timedelta | None = None,
     **attributes: "Unpack[ScheduleAttributes]",
-) -> Decorates:
+) -> ScheduleDecorator:
     """Make a function the handler of a schedule type; it returns when to run next.
 
     >>> @schedule("fetch_feed", every="1h")
@@ -132,7 +132,7 @@ def cron(
     tz: str = "UTC",
     type: str | None = None,
     **attributes: "Unpack[ScheduleAttributes]",
-) -> Decorates:
+) -> ScheduleDecorator:
     """Make a function run at the times of a cron expression.
 
     Workers create its schedule when they start.

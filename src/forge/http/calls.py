@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from forge.calls.context import Who
+from forge.calls.context import CallIdentity
 from forge.calls.run import Answer, CallRunner
 from forge.core.errors import DatabaseUnavailable, ForgeError, GrantMissing, TimedOut
 from forge.core.signals import Rejected
@@ -92,13 +92,16 @@ async def _input(
     return definition.arguments.of_json(body, limit=caller.app.config.payload.max_input)
 
 
-def _who(request: Request, caller: Caller, correlation_id: UUID | None) -> Who:
-    who = Who.of(caller.identity.as_auth(), caller.tenant_id, correlation_id)
+def _who(request: Request, caller: Caller, correlation_id: UUID | None) -> CallIdentity:
+    who = CallIdentity.of(caller.identity.as_auth(), caller.tenant_id, correlation_id)
     return who._replace(traceparent=valid_traceparent(request.headers.get("traceparent")))
 
 
 async def _call(
-    runner: CallRunner, definition: CallDefinition[Any, Any], input: dict[str, Any], who: Who
+    runner: CallRunner,
+    definition: CallDefinition[Any, Any],
+    input: dict[str, Any],
+    who: CallIdentity,
 ) -> Answer:
     try:
         return await runner.run(definition, input, who)

@@ -22,7 +22,7 @@ Read = Callable[[Sequence[UUID], Sequence[int | None]], Statement[Rows]]
 # Changes without a notification, such as those made by hand in SQL, are found this often ...
 POLL = 2.0
 # ... and all changes while notifications do not arrive: behind a pooler, or on a dead connection.
-DEAF_POLL = 0.5
+POLL_WITHOUT_LISTENER = 0.5
 # Notifications of several workers that arrive together are answered by one read.
 GAP = 0.01
 MAX_AT_ONCE = 1000
@@ -30,7 +30,7 @@ MAX_AT_ONCE = 1000
 HEAVY = 16_384
 
 
-class Closed(ForgeError):
+class HubClosed(ForgeError):
     """The hub was closed: no more changes will come."""
 
 
@@ -72,9 +72,9 @@ class Hub(Generic[T]):
                 del self._watched[job_id]
 
     @contextmanager
-    def watching(self, job_id: UUID) -> Iterator["Newest[T]"]:
+    def watching(self, job_id: UUID) -> Iterator["LatestState[T]"]:
         """Watch a job for the time of the block."""
-        newest: Newest[T] = Newest()
+        newest: LatestState[T] = LatestState()
         self.watch(job_id, newest.put)
         try:
             yield newest
@@ -116,7 +116,7 @@ class Hub(Generic[T]):
                 # watch.
                 self._dirty.update(ids)
                 self._wanted.set()
-                pause = min(max(0.1, pause * 2), DEAF_POLL)
+                pause = min(max(0.1, pause * 2), POLL_WITHOUT_LISTENER)
             await within(self._stop, pause)
 
     async def _wait_for_changes(self) -> None:
@@ -124,7 +124,9 @@ class Hub(Generic[T]):
         if not self._watched:
             await self._wanted.wait()
         # Notifications must not postpone the poll: changes without one have to be found, too.
-        left = self._looked_at + (POLL if self._listener.hears() else DEAF_POLL) - _now()
+        left = (
+            self._looked_at + (POLL if self._listener.hears() else POLL_WITHOUT_LISTENER) - _now()
+        )
         if left <= 0 or not await within(self._wanted, left):
             self._looked_at = _now()
             self._dirty.update(self._watched)
@@ -203,7 +205,7 @@ class Hub(Generic[T]):
             self._wanted.set()
 
 
-class Newest(Generic[T]):
+class LatestState(Generic[T]):
     """The latest state of one job, for a reader that may skip states in between."""
 
     def __init__(self) -> None:
@@ -250,8 +252,8 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _closed() -> Closed:
-    return Closed("the app was closed while a job was watched; watch it again from an open one")
+def _closed() -> HubClosed:
+    return HubClosed("the app was closed while a job was watched; watch it again from an open one")
 
 
 def _as_forge_error(error: Exception) -> ForgeError:

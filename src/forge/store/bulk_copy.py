@@ -16,7 +16,7 @@ UTF8 = "UTF8"
 _VERSION = VERSION.encode()
 
 
-class Copy(NamedTuple):
+class CopyData(NamedTuple):
     """What is copied into forge_jobs: which columns, and their values, some hundred rows a block.
 
     In PostgreSQL's binary format: the server reads it in nine tenths of the time of text, and the
@@ -27,14 +27,14 @@ class Copy(NamedTuple):
     blocks: Iterator[bytes]
 
 
-class Terms(NamedTuple):
+class CopyTerms(NamedTuple):
     """What COPY meets on a connection."""
 
     is_refused: bool
     encoding: str
 
 
-def as_copy(new_job: NewJob, records: Iterable[tuple[bytes, str]]) -> Copy:
+def as_copy(new_job: NewJob, records: Iterable[tuple[bytes, str]]) -> CopyData:
     """Write jobs as COPY takes them, in UTF-8; a delay has to be made a time before."""
     # The version is each payload's own where it has one, and last so that the rest can be shared.
     shared = {
@@ -46,15 +46,15 @@ def as_copy(new_job: NewJob, records: Iterable[tuple[bytes, str]]) -> Copy:
     end = b"".join(
         binary.field(binary.encoder(COLUMNS[name].type)(value)) for name, value in shared.items()
     )
-    return Copy(columns, _blocks(records, len(columns), end, new_job.payload_version))
+    return CopyData(columns, _blocks(records, len(columns), end, new_job.payload_version))
 
 
 def time_after(delay: timedelta) -> Statement[datetime]:
     return Statement(load("jobs/time_after"), (delay,), lambda found: found[0]["at"])
 
 
-def copy_terms() -> Statement[Terms]:
-    return Statement(load("jobs/copy_terms"), (), lambda found: Terms(**found[0]))
+def copy_terms() -> Statement[CopyTerms]:
+    return Statement(load("jobs/copy_terms"), (), lambda found: CopyTerms(**found[0]))
 
 
 def speak(encoding: str) -> Statement[None]:

@@ -31,33 +31,33 @@ class JobFilter(NamedTuple):
     idempotency_key: str | None = None
 
 
-class Used(NamedTuple):
+class PageUsage(NamedTuple):
     """The rows and seconds that a page has already used."""
 
     rows: int = 0
     seconds: float = 0.0
 
 
-UNUSED = Used()
+UNUSED = PageUsage()
 
 
-def page(filter: JobFilter, limit: int, used: Used = UNUSED) -> Statement[Rows]:
+def page(filter: JobFilter, limit: int, used: PageUsage = UNUSED) -> Statement[Rows]:
     return Statement(load("jobs/page"), _args(filter, limit, used), rows)
 
 
 def page_of_tenant(
-    tenant: int, filter: JobFilter, limit: int, used: Used = UNUSED
+    tenant: int, filter: JobFilter, limit: int, used: PageUsage = UNUSED
 ) -> Statement[Rows]:
     return Statement(load("jobs/page_of_tenant"), (*_args(filter, limit, used), tenant), rows)
 
 
-def page_ended(filter: JobFilter, limit: int, used: Used = UNUSED) -> Statement[Rows]:
+def page_ended(filter: JobFilter, limit: int, used: PageUsage = UNUSED) -> Statement[Rows]:
     """List jobs that are failed, dead_letter or cancelled, which have their own index."""
     return Statement(load("jobs/page_ended"), _args(filter, limit, used), rows)
 
 
 def page_live(
-    tenant: int | None, filter: JobFilter, limit: int, used: Used = UNUSED
+    tenant: int | None, filter: JobFilter, limit: int, used: PageUsage = UNUSED
 ) -> Statement[Rows]:
     """List jobs that are not final, if there are at most WINDOW of them."""
     *args, _seconds = _args(filter, limit, used)
@@ -99,7 +99,7 @@ def count_sample(blocks: int) -> Statement[Rows]:
     return Statement(load("jobs/count_sample"), (float(blocks),), rows)
 
 
-def _args(filter: JobFilter, limit: int, used: Used) -> tuple[Any, ...]:
+def _args(filter: JobFilter, limit: int, used: PageUsage) -> tuple[Any, ...]:
     return (*filter, WINDOW - used.rows, limit, MAX_PAGE_BYTES, MAX_PAGE_SECONDS - used.seconds)
 
 

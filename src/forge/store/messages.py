@@ -10,7 +10,7 @@ from forge.store.statement import Rows, Statement, load
 from forge.store.workers import Registration
 
 
-class Standing(NamedTuple):
+class MessageJobStatus(NamedTuple):
     """The status of a job that a message names."""
 
     id: UUID
@@ -44,7 +44,7 @@ def claim(
     return Statement(load("messages/claim"), args, _jobs)
 
 
-def standing(job_ids: Sequence[UUID], dead_after: float) -> Statement[dict[UUID, Standing]]:
+def standing(job_ids: Sequence[UUID], dead_after: float) -> Statement[dict[UUID, MessageJobStatus]]:
     return Statement(load("messages/standing"), (list(job_ids), dead_after), _standings)
 
 
@@ -62,5 +62,5 @@ def _reclaimed(job: Job, ran_for: float | None) -> Job:
     return reclaimed
 
 
-def _standings(found: Rows) -> dict[UUID, Standing]:
-    return {row["id"]: Standing(**row) for row in found}
+def _standings(found: Rows) -> dict[UUID, MessageJobStatus]:
+    return {row["id"]: MessageJobStatus(**row) for row in found}

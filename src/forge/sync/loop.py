@@ -73,7 +73,7 @@ async def _leave(
     return await resource.__aexit__(type(error), error, error.__traceback__)
 
 
-class Opened(NamedTuple):
+class OpenedApp(NamedTuple):
     """An app whose connections belong to the loop of this thread."""
 
     app: Forge
@@ -86,7 +86,7 @@ class LoopApp:
     def __init__(self, app: Forge) -> None:
         self._app = app
         self._opening = threading.Lock()
-        self._opened: Opened | None = None
+        self._opened: OpenedApp | None = None
         _EVERY.add(self)
 
     @property
@@ -99,7 +99,7 @@ class LoopApp:
         app, thread = self.open()
         return thread.wait(ask(app))
 
-    def open(self) -> Opened:
+    def open(self) -> OpenedApp:
         """Return the app and its thread; refuse to block the caller's own event loop."""
         if _running_loop() is not None:
             raise ForgeError(
@@ -108,7 +108,7 @@ class LoopApp:
             )
         with self._opening:
             if self._opened is None:
-                self._opened = Opened(self._app.clone(), LoopThread())
+                self._opened = OpenedApp(self._app.clone(), LoopThread())
                 self._opened.thread.wait(self._opened.app.schedules.plant_at_start())
             return self._opened
 
@@ -143,7 +143,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 _EVERY: WeakSet[LoopApp] = WeakSet()
-_OF_THE_PARENT: list[Opened] = []
+_OF_THE_PARENT: list[OpenedApp] = []
 
 
 def _forget_all() -> None:

@@ -19,7 +19,7 @@ from forge.store.notify import worker_channel
 from forge.store.workers import Beat, Registration
 from forge.transports.transport import Transport
 from forge.worker.attempts import Stop
-from forge.worker.heartbeat_carrier import Carrier, WorkerLinks
+from forge.worker.heartbeat_carrier import HeartbeatCarrier, WorkerLinks
 from forge.worker.liveness import Liveness
 from forge.worker.loops import StopSignals
 from forge.worker.reconcile import Recheck
@@ -71,7 +71,7 @@ class Heartbeat:
         self.clock = liveness.clock
 
     def start(self) -> None:
-        self._liveness.hearing.heard(time.monotonic())
+        self._liveness.silence.heard(time.monotonic())
         self._thread.start()
 
     def is_heard(self) -> bool:
@@ -95,7 +95,7 @@ class Heartbeat:
         if self._is_stopped:  # before this loop existed
             return
         timeout = self._timing.statement_timeout
-        carrier = Carrier(self._database, timeout, self._links, self._events)
+        carrier = HeartbeatCarrier(self._database, timeout, self._links, self._events)
         watching = asyncio.create_task(self._watch_silence(self._stop))
         pause = 0.0
         while not await within(self._stop, pause):
@@ -106,7 +106,7 @@ class Heartbeat:
             except ForgeError as error:
                 self._liveness.lost()
                 if is_refusal(error.__cause__):
-                    self._liveness.hearing.refused(asked_at)
+                    self._liveness.silence.refused(asked_at)
                 pause = min(pause, 0.5)
                 self._events.notice("warning", "a heartbeat was lost", error=str(error))
             except Exception as error:
@@ -117,16 +117,16 @@ class Heartbeat:
 
     async def _watch_silence(self, stop: asyncio.Event) -> None:
         """Have handlers stopped before another worker may take their jobs, and again until then."""
-        hearing, pause, now = self._liveness.hearing, 0.0, time.monotonic()
+        silence, pause, now = self._liveness.silence, 0.0, time.monotonic()
         asked = 0
         while not await within(stop, pause):
             stood_still = time.monotonic() - now - pause
             now = time.monotonic()
-            if (left := hearing.until_stop(now)) > 0:
+            if (left := silence.until_stop(now)) > 0:
                 pause, asked = left, 0
                 continue
-            pause = hearing.margin
-            if stood_still > hearing.margin:
+            pause = silence.margin
+            if stood_still > silence.margin:
                 continue  # this process was halted: its next heartbeat may arrive at once
             running, asked = self._handler.on_silence(), asked + 1
             # Asked a second time, a margin later, when others may take the jobs.
@@ -138,7 +138,7 @@ class Heartbeat:
                     running=running,
                 )
 
-    async def _beat(self, carrier: Carrier) -> None:
+    async def _beat(self, carrier: HeartbeatCarrier) -> None:
         running, draining = self._handler.load()
         beat = await carrier.run(
             workers.beat(

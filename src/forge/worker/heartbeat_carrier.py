@@ -47,7 +47,7 @@ class WorkerLinks:
         return await min(connected, key=lambda link: link.waits or 0).run(statement)
 
 
-class Carrier:
+class HeartbeatCarrier:
     """Runs heartbeats, in the loop of the heart's thread."""
 
     def __init__(

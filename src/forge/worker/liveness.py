@@ -4,7 +4,7 @@ import time
 from typing import NamedTuple, Self
 
 from forge.config.settings import Config
-from forge.core.workers.clock import DatabaseClock, Hearing
+from forge.core.workers.clock import DatabaseClock, SilenceClock
 
 
 class HeartbeatTiming(NamedTuple):
@@ -37,7 +37,7 @@ class Liveness:
 
     def __init__(self, timing: HeartbeatTiming) -> None:
         self.timing = timing
-        self.hearing = Hearing(timing.dead_after)
+        self.silence = SilenceClock(timing.dead_after)
         self.clock = DatabaseClock(time.time() - time.monotonic())
         self._steady_since: float | None = None
         self._last_beat = 0.0
@@ -54,7 +54,7 @@ class Liveness:
         self._last_beat = now
         self._full_at = max(self._full_at, full_at)
         was_silent = not self.is_heard()
-        self.hearing.heard(sent_at)
+        self.silence.heard(sent_at)
         return was_silent
 
     def lost(self) -> None:
@@ -63,11 +63,11 @@ class Liveness:
 
     def is_heard(self) -> bool:
         """Whether the last heartbeat is recent enough to start something new."""
-        return self.hearing.is_heard(time.monotonic())
+        return self.silence.is_heard(time.monotonic())
 
     def is_cut_off(self) -> bool:
         """Whether the database has been silent for so long that handlers have to stop."""
-        return self.hearing.until_stop(time.monotonic()) <= 0
+        return self.silence.until_stop(time.monotonic()) <= 0
 
     def may_judge(self) -> bool:
         """Whether this worker was heard long enough to declare a silent one dead.

@@ -9,7 +9,7 @@ import pytest
 
 from forge import ForgeError, UnknownJob
 from forge.jobs import hub
-from forge.jobs.hub import Closed, Hub
+from forge.jobs.hub import Hub, HubClosed
 from forge.store import jobs, notify
 from forge.store.connection.database import Database
 from forge.store.connection.link import SessionOptions
@@ -53,7 +53,7 @@ async def watching(database: Database) -> AsyncIterator[Hub[str]]:
 def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     """Disable polling, so that only notifications make the hub read."""
     monkeypatch.setattr(hub, "POLL", 1000)
-    monkeypatch.setattr(hub, "DEAF_POLL", 1000)
+    monkeypatch.setattr(hub, "POLL_WITHOUT_LISTENER", 1000)
 
 
 @pytest.mark.usefixtures("seldom")
@@ -222,7 +222,7 @@ async def test_close_notifies_remaining_watchers(watching: Hub[str], psql: Any) 
         waiting = asyncio.create_task(newest.next())
         await watching.close()
 
-        with pytest.raises(Closed, match="watch it again"):
+        with pytest.raises(HubClosed, match="watch it again"):
             await waiting
 
 

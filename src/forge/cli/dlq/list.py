@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from forge.cli.options import Filled, Whole, json_option, limit_option, project_options, utc_option
+from forge.cli.options import (
+    BigInteger,
+    NonEmptyText,
+    json_option,
+    limit_option,
+    project_options,
+    utc_option,
+)
 from forge.core.dead_letter import STATUSES, UNDER_REVIEW
 from forge.core.payload_rules import CATEGORIES
 from forge.core.retry import ErrorClass
@@ -28,12 +35,12 @@ def filter_options(command: Command) -> Command:
     """Add --type, --category, --error-class, --fingerprint and --tenant."""
     for option in (
         click.option(
-            "--tenant", "tenant_id", type=Whole(), help="Only dead letters of this tenant."
+            "--tenant", "tenant_id", type=BigInteger(), help="Only dead letters of this tenant."
         ),
-        click.option("--fingerprint", type=Filled(), help="Only dead letters of this group."),
+        click.option("--fingerprint", type=NonEmptyText(), help="Only dead letters of this group."),
         click.option("--error-class", type=click.Choice(CLASSES), help="Only this error class."),
         click.option("--category", type=click.Choice(list(CATEGORIES)), help="Only this category."),
-        click.option("--type", "job_type", type=Filled(), help="Only this job type."),
+        click.option("--type", "job_type", type=NonEmptyText(), help="Only this job type."),
     ):
         command = option(command)
     return command
@@ -45,7 +52,7 @@ def filter_options(command: Command) -> Command:
 )
 @filter_options
 @limit_option()
-@click.option("--cursor", "before", type=Whole(), help="Continue after this dead letter.")
+@click.option("--cursor", "before", type=BigInteger(), help="Continue after this dead letter.")
 @json_option
 @utc_option
 @project_options

@@ -7,7 +7,7 @@ import click
 from click.core import ParameterSource
 
 from forge.cli.dlq.list import filter_options
-from forge.cli.options import Whole, actor, json_option, project_options, read_json
+from forge.cli.options import BigInteger, actor, json_option, project_options, read_json
 from forge.cli.output import print_either, say
 from forge.core.dead_letter import CAUSES
 from forge.core.errors import InvalidValue
@@ -20,7 +20,7 @@ BULK_OPTIONS = ("rate", "canary", "canary_timeout", "max_failures", "priority", 
 
 
 @click.command()
-@click.argument("dlq_id", type=Whole(), required=False)
+@click.argument("dlq_id", type=BigInteger(), required=False)
 @click.option("--notes", help="Reason, stored with the dead letter and in the audit log.")
 @click.option("--payload", help="JSON payload to use instead of the original one.")
 @click.option("--all", "everything", is_flag=True, help="All dead letters under review.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forge.cli.options import Whole, actor, json_option, project_options, utc_option
+from forge.cli.options import BigInteger, actor, json_option, project_options, utc_option
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("dlq_id", type=Whole())
+@click.argument("dlq_id", type=BigInteger())
 @json_option
 @utc_option
 @project_options
@@ -62,7 +62,7 @@ def _attempt_key(attempt: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 @click.command()
-@click.argument("dlq_id", type=Whole())
+@click.argument("dlq_id", type=BigInteger())
 @click.option(
     "--notes", help="Why it will not be reprocessed (required); stored with the dead letter."
 )

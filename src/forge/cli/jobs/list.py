@@ -6,7 +6,7 @@ from uuid import UUID
 
 import click
 
-from forge.cli.options import Filled, json_option, limit_option, project_options, utc_option
+from forge.cli.options import NonEmptyText, json_option, limit_option, project_options, utc_option
 from forge.core.lifecycle import Status
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ MESSAGE_WIDTH = 80
     type=click.Choice([str(status) for status in Status]),
     help="Only jobs with this status; may be repeated.",
 )
-@click.option("--type", "job_type", type=Filled(), help="Only jobs of this type.")
-@click.option("--queue", type=Filled(), help="Only jobs in this queue.")
+@click.option("--type", "job_type", type=NonEmptyText(), help="Only jobs of this type.")
+@click.option("--queue", type=NonEmptyText(), help="Only jobs in this queue.")
 @limit_option()
 @click.option("--cursor", type=click.UUID, help="Continue after this job.")
 @json_option

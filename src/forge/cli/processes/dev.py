@@ -11,7 +11,7 @@ import click
 from forge.cli.options import project_options
 
 if TYPE_CHECKING:
-    from forge.cli.processes.reloader import Part
+    from forge.cli.processes.reloader import ChildCommand
     from forge.config.settings import Config
 
 LOOPBACK = "127.0.0.1"
@@ -39,7 +39,7 @@ def dev(
 
     Without a configured database it starts its own PostgreSQL in .forge.
     """
-    from forge.cli.processes.reloader import Part
+    from forge.cli.processes.reloader import ChildCommand
     from forge.config.settings import Config
     from forge.core.errors import ConfigError
 
@@ -52,13 +52,13 @@ def dev(
         )
     common = [] if config_path is None else ["--config", str(config_path)]
     parts = [
-        Part(["worker", reference, "--migrate", "--processes", "1", *common]),
+        ChildCommand(["worker", reference, "--migrate", "--processes", "1", *common]),
         *_server_part([reference, *common], config, port),
     ]
     return asyncio.run(_develop(parts, [Path.cwd(), *folders], config))
 
 
-async def _develop(parts: "list[Part]", folders: list[Path], config: "Config") -> int:
+async def _develop(parts: "list[ChildCommand]", folders: list[Path], config: "Config") -> int:
     from forge.cli.processes.child_process import on_stop_signal
     from forge.cli.processes.reloader import Reloader
 
@@ -68,9 +68,9 @@ async def _develop(parts: "list[Part]", folders: list[Path], config: "Config") -
     return 0
 
 
-def _server_part(arguments: list[str], config: "Config", port: int | None) -> "list[Part]":
+def _server_part(arguments: list[str], config: "Config", port: int | None) -> "list[ChildCommand]":
     """Return the command of the server, and print a URL that signs in to it."""
-    from forge.cli.processes.reloader import Part
+    from forge.cli.processes.reloader import ChildCommand
     from forge.cli.processes.server import DEV_TOKEN
     from forge.cli.processes.serving import address_of, require_server_extra
     from forge.cli.token import PREFIX
@@ -91,7 +91,9 @@ def _server_part(arguments: list[str], config: "Config", port: int | None) -> "l
     )
     # This process owns the socket, so requests wait while the server restarts.
     number = listener.detach()
-    return [Part(["server", *arguments, "--socket", str(number)], [number], {DEV_TOKEN: token})]
+    return [
+        ChildCommand(["server", *arguments, "--socket", str(number)], [number], {DEV_TOKEN: token})
+    ]
 
 
 def _listen(config: "Config", port: int | None) -> socket.socket:

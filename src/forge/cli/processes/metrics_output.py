@@ -8,7 +8,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 from forge.telemetry.metrics.attempts import measure_attempts, measure_running
-from forge.telemetry.metrics.exposition import Collects, MetricsServer
+from forge.telemetry.metrics.exposition import MetricCollector, MetricsServer
 from forge.telemetry.metrics.external_calls import measure_services
 from forge.telemetry.metrics.merging import Reporter
 from forge.telemetry.metrics.queries import of_worker
@@ -41,7 +41,7 @@ async def measured(worker: "Worker", reports: int | None) -> AsyncIterator[None]
 
 
 @contextmanager
-def served(settings: "WorkerConfig", metrics: Collects) -> Iterator[None]:
+def served(settings: "WorkerConfig", metrics: MetricCollector) -> Iterator[None]:
     """Serve metrics on the configured port, or on the next free one."""
     if settings.metrics_port is None:
         yield
@@ -69,7 +69,7 @@ def served(settings: "WorkerConfig", metrics: Collects) -> Iterator[None]:
 
 
 @contextmanager
-def _reported(metrics: Collects, reports: int) -> Iterator[None]:
+def _reported(metrics: MetricCollector, reports: int) -> Iterator[None]:
     reporter = Reporter(socket.socket(fileno=reports), metrics)
     try:
         yield

@@ -18,7 +18,7 @@ RELOAD_TIMEOUT = 3.0
 
 
 @dataclass(frozen=True)
-class Part:
+class ChildCommand:
     """A command to run as a child process, and what it inherits."""
 
     arguments: Sequence[str]
@@ -33,7 +33,9 @@ class Part:
 class Reloader:
     """Runs one process of each part, and restarts all of them at a change."""
 
-    def __init__(self, parts: Sequence[Part], folders: Sequence[Path], config: Config) -> None:
+    def __init__(
+        self, parts: Sequence[ChildCommand], folders: Sequence[Path], config: Config
+    ) -> None:
         self._parts = parts
         self._folders = folders
         self._config = config
@@ -72,7 +74,7 @@ class Reloader:
     async def _run_all(self) -> None:
         await asyncio.gather(*(self._run_once(part) for part in self._parts))
 
-    async def _run_once(self, part: Part) -> None:
+    async def _run_once(self, part: ChildCommand) -> None:
         process = await ForgeProcess.start(part.arguments, sockets=part.sockets, env=part.env)
         self._running.add(process)
         if self._stopping.is_set():

@@ -6,7 +6,14 @@ from uuid import UUID
 
 import click
 
-from forge.cli.options import Filled, Whole, json_option, limit_option, project_options, utc_option
+from forge.cli.options import (
+    BigInteger,
+    NonEmptyText,
+    json_option,
+    limit_option,
+    project_options,
+    utc_option,
+)
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -16,9 +23,9 @@ COLUMNS = ["type", "key", "tenant", "state", "next run", "last run", "failures",
 
 
 @click.command("list")
-@click.option("--type", type=Filled(), help="Only schedules of this type.")
+@click.option("--type", type=NonEmptyText(), help="Only schedules of this type.")
 @click.option("--enabled/--disabled", default=None, help="Only enabled or disabled schedules.")
-@click.option("--tenant", type=Whole(), help="Only schedules of this tenant.")
+@click.option("--tenant", type=BigInteger(), help="Only schedules of this tenant.")
 @limit_option(1000)
 @click.option("--cursor", type=click.UUID, help="Continue after this schedule.")
 @json_option

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from forge.cli.options import Whole, json_option, project_options, utc_option
+from forge.cli.options import BigInteger, json_option, project_options, utc_option
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -25,9 +25,9 @@ ENABLED_AFTER = {"enable": True, "disable": False, "run_now": None}
 
 def schedule_arguments(command: Command) -> Command:
     """Add the schedule: its id, or its type and key."""
-    command = click.option("--tenant", type=Whole(), help="Tenant of the schedule, if it has one.")(
-        command
-    )
+    command = click.option(
+        "--tenant", type=BigInteger(), help="Tenant of the schedule, if it has one."
+    )(command)
     command = click.argument("key", default="")(command)
     return click.argument("named", metavar="ID|TYPE")(command)
 

@@ -53,7 +53,7 @@ class Level(IntEnum):
     BODY = 4  # any text
 
 
-class Inside(IntEnum):
+class EnclosingMeaning(IntEnum):
     """What the enclosing names mean for the names inside them."""
 
     NOTHING = 0
@@ -65,13 +65,13 @@ class ContentPlace(NamedTuple):
     """What a name means for texts directly under it and for names inside it."""
 
     level: Level
-    inside: Inside
+    inside: EnclosingMeaning
 
 
-NOWHERE: Final = ContentPlace(Level.NONE, Inside.NOTHING)
+NOWHERE: Final = ContentPlace(Level.NONE, EnclosingMeaning.NOTHING)
 
 
-def place_of(name: str, inside: Inside, beside_subject: bool) -> ContentPlace:
+def place_of(name: str, inside: EnclosingMeaning, beside_subject: bool) -> ContentPlace:
     """Return what a name means at its position."""
     return _place(name[:MAX_NAME_CHARS], inside, beside_subject)
 
@@ -92,9 +92,9 @@ def is_content(text: str, level: Level) -> bool:
 
 
 @lru_cache(maxsize=10_000)
-def _place(name: str, inside: Inside, beside_subject: bool) -> ContentPlace:
+def _place(name: str, inside: EnclosingMeaning, beside_subject: bool) -> ContentPlace:
     # Most names contain none of these words, and splitting a name is much slower.
-    if inside is Inside.NOTHING and name.isascii() and not _RELEVANT.search(name.lower()):
+    if inside is EnclosingMeaning.NOTHING and name.isascii() and not _RELEVANT.search(name.lower()):
         return NOWHERE
     words = words_of(name)
     if words[-2:] == ["base", "64"]:
@@ -102,10 +102,10 @@ def _place(name: str, inside: Inside, beside_subject: bool) -> ContentPlace:
     if not words or words[-1] in REFERENCES:
         return NOWHERE
     own = Level.TEXT if beside_subject and words in _BESIDE_SUBJECT else _own_level(words)
-    if own is Level.BODY or inside is Inside.BODY:
-        within = Inside.BODY
+    if own is Level.BODY or inside is EnclosingMeaning.BODY:
+        within = EnclosingMeaning.BODY
     else:
-        within = Inside.DOCUMENT if own else inside
+        within = EnclosingMeaning.DOCUMENT if own else inside
     return ContentPlace(max(own, _level_inside(words[-1], inside)), within)
 
 
@@ -121,12 +121,12 @@ def _own_level(words: list[str]) -> Level:
     return Level.LETTER if last == "text" or last in MAILS else Level.NONE
 
 
-def _level_inside(last: str, inside: Inside) -> Level:
-    if inside is Inside.NOTHING:
+def _level_inside(last: str, inside: EnclosingMeaning) -> Level:
+    if inside is EnclosingMeaning.NOTHING:
         return Level.NONE
     if last in _TEXT_KINDS:
         return Level.TEXT
-    return Level.PROSE if inside is Inside.BODY else Level.NONE
+    return Level.PROSE if inside is EnclosingMeaning.BODY else Level.NONE
 
 
 _TEXT_KINDS = tuple(

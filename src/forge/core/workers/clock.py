@@ -30,7 +30,7 @@ PART = 1 / 6
 LONGEST_MARGIN = 1.0
 
 
-class Hearing:
+class SilenceClock:
     """When a worker was last heard; times are seconds of its own monotonic clock.
 
     A heartbeat counts from when it was sent: the database wrote it later, and counts from then. A

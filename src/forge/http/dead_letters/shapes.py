@@ -11,7 +11,7 @@ from forge.core.payload_rules import Category
 from forge.core.retry import ErrorClass
 from forge.dead_letters.bulk import HIGHEST_RATE, MAX_CANARIES
 from forge.dead_letters.review import LONGEST_NOTES, NOTES_NEEDED, check_notes
-from forge.http.fields import NEXT_CURSOR, UNDECODABLE, AnyPriority, Name, PriorityValue, Whole
+from forge.http.fields import NEXT_CURSOR, UNDECODABLE, AnyPriority, BigInteger, Name, PriorityValue
 
 Notes = Annotated[
     str,
@@ -163,7 +163,7 @@ class BulkIn(BaseModel):
     category: Category | None = None
     error_class: ErrorClass | None = None
     fingerprint: Name | None = None
-    tenant_id: Whole | None = Field(
+    tenant_id: BigInteger | None = Field(
         None, description="Must equal the token's tenant; operators may name any."
     )
     notes: Notes | None = None

@@ -18,10 +18,10 @@ from forge.http.jobs.shapes import JobOut, JobPage
 from forge.http.off_loop import off_loop
 from forge.http.problems.problem import Fault, invalid
 from forge.store import listing
-from forge.store.listing import UNUSED, WINDOW, JobFilter, Used
+from forge.store.listing import UNUSED, WINDOW, JobFilter, PageUsage
 from forge.store.statement import Rows, Statement
 
-PageStatement = Callable[[JobFilter, int, Used], Statement[Rows]]
+PageStatement = Callable[[JobFilter, int, PageUsage], Statement[Rows]]
 NEWEST = UUID(int=2**128 - 1)
 OLDEST = UUID(int=0)
 ENDED = FINAL - {Status.COMPLETED}
@@ -201,7 +201,7 @@ async def gather(
         if searched >= MAX_ROWS_SEARCHED or seconds > listing.MAX_PAGE_SECONDS:
             return JobSlice(jobs, found[-1]["id"], size, stopped_early=True)
         job_filter = job_filter._replace(before=found[-1]["id"])
-        used = Used(used.rows + found[-1]["place"], seconds)
+        used = PageUsage(used.rows + found[-1]["place"], seconds)
         count = min(count * 2, MAX_ROWS_PER_STATEMENT, MAX_ROWS_SEARCHED - searched)
 
 

@@ -19,6 +19,7 @@ from forge.http.fields import (
     NEXT_CURSOR,
     UNDECODABLE,
     AnyPriority,
+    BigInteger,
     Delay,
     Duration,
     Id,
@@ -27,7 +28,6 @@ from forge.http.fields import (
     Precision,
     PriorityValue,
     Version,
-    Whole,
 )
 
 MAX_INPUTS = 10_000
@@ -43,7 +43,7 @@ class DispatchBody(BaseModel):
     delay: Delay | None = Field(
         None, description="Time until the earliest start; instead of `scheduled_at`."
     )
-    tenant_id: Whole | None = Field(
+    tenant_id: BigInteger | None = Field(
         None, description="Must equal the token's tenant; operators may name any."
     )
     correlation_id: Id | None = None

@@ -25,7 +25,7 @@ from forge.http.live.access import (
 from forge.http.live.view import LiveJob
 from forge.http.problems.error_handlers import as_problem
 from forge.http.problems.problem import Problem
-from forge.jobs.hub import Closed, Hub, Newest
+from forge.jobs.hub import Hub, HubClosed, LatestState
 
 MEDIA_TYPE = "text/event-stream"
 # Suffix of the last event's id: a client that reconnects with it has seen everything.
@@ -63,7 +63,7 @@ class EventStream(StreamingResponse):
             except* (OSError, ClientDisconnect):
                 pass  # the client disconnected or did not read in time (a TimeoutError)
 
-    async def _events(self, newest: Newest[LiveJob]) -> AsyncIterator[str]:
+    async def _events(self, newest: LatestState[LiveJob]) -> AsyncIterator[str]:
         yield f"retry: {RETRY_DELAY}\n\n"
         silent_for = 0.0
         while self._access.is_valid():
@@ -76,7 +76,7 @@ class EventStream(StreamingResponse):
                     silent_for = 0.0
                     yield ":\n\n"
                 continue
-            except Closed:
+            except HubClosed:
                 return  # the browser reconnects by itself
             except ForgeError as error:
                 yield self._end(as_problem(error))
@@ -173,7 +173,7 @@ async def _current_state(hub: Hub[LiveJob], job_id: UUID) -> LiveJob:
             raise DatabaseUnavailable(
                 f"no answer within {FIRST_STATE_TIMEOUT:g} s; try again"
             ) from None
-        except Closed:
+        except HubClosed:
             raise Problem(
                 "unavailable",
                 "the server is shutting down; reconnect",

@@ -37,7 +37,7 @@ from forge.http.live.messages import (
 from forge.http.live.view import LiveJob
 from forge.http.problems.error_handlers import as_problem
 from forge.http.problems.problem import Problem
-from forge.jobs.hub import Closed, Hub
+from forge.jobs.hub import Hub, HubClosed
 
 # Messages that a client may send at once, and then per second.
 MAX_BURST = 2000
@@ -186,7 +186,7 @@ class FollowerSocket:
                 self._has_unsent.set()
             else:
                 self._end_subscription(job_id, UnknownJob.of(job_id))
-        elif isinstance(change, Closed):
+        elif isinstance(change, HubClosed):
             self._close_reason = STOPPING
             self._has_unsent.set()
         else:

@@ -17,7 +17,7 @@ from forge.store.statement import Statement, load, nothing
 T = TypeVar("T")
 
 
-class Many(Protocol):
+class JobBatch(Protocol):
     """Many jobs of one type: their common options, and the id and input of each."""
 
     @property
@@ -32,7 +32,7 @@ async def run_on(conn: Any, statement: Statement[T]) -> T:
     return statement.read(await borrow(conn).fetch(statement.sql, statement.args))
 
 
-async def copy_on(conn: Any, many: Many) -> int:
+async def copy_on(conn: Any, many: JobBatch) -> int:
     """Copy many jobs into the table in the transaction of a borrowed connection."""
     new_job, terms = many.new_job, await run_on(conn, copy_terms())
     if terms.is_refused:
@@ -55,7 +55,7 @@ async def _in_utf8(conn: Any, encoding: str) -> AsyncIterator[None]:
     await run_on(conn, speak(encoding))
 
 
-async def _insert_on(conn: Any, many: Many) -> int:
+async def _insert_on(conn: Any, many: JobBatch) -> int:
     """Insert where row security rules out COPY, which only the owner of the tables may use."""
     records, count = iter(many.records), 0
     while block := list(islice(records, BLOCK)):

@@ -8,7 +8,7 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from forge.store.borrowed.lender import closed_connection, explained, no_transaction
-from forge.store.bulk_copy import Copy
+from forge.store.bulk_copy import CopyData
 from forge.store.statement import Rows
 
 
@@ -29,7 +29,7 @@ class FromAsyncpg:
             found: Rows = await self._conn.fetch(sql, *args)
         return found
 
-    async def copy(self, copy: Copy) -> int:
+    async def copy(self, copy: CopyData) -> int:
         source = _Source(copy.blocks)
         try:
             with self._in_transaction():

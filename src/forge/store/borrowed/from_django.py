@@ -8,7 +8,7 @@ import psycopg
 from forge.core.errors import InvalidValue
 from forge.store.borrowed.from_psycopg import FromPsycopg
 from forge.store.borrowed.lender import Lender, failed_transaction, no_transaction
-from forge.store.bulk_copy import Copy
+from forge.store.bulk_copy import CopyData
 from forge.store.statement import Rows
 
 
@@ -28,7 +28,7 @@ class FromDjango:
     async def fetch(self, sql: str, args: Sequence[Any]) -> Rows:
         return await self._lender().fetch(sql, args)
 
-    async def copy(self, copy: Copy) -> int:
+    async def copy(self, copy: CopyData) -> int:
         return await self._lender().copy(copy)
 
     def _lender(self) -> FromPsycopg:

@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 
 from forge.store.borrowed.from_asyncpg import copy_blocks
-from forge.store.bulk_copy import Copy
+from forge.store.bulk_copy import CopyData
 from forge.store.statement import Rows
 
 # How many blocks may be queued ahead of the server.
@@ -33,7 +33,7 @@ class FromLoop:
         found: Rows = fetching.result()
         return found
 
-    async def copy(self, copy: Copy) -> int:
+    async def copy(self, copy: CopyData) -> int:
         blocks: asyncio.Queue[bytes | BaseException | None] = asyncio.Queue(AHEAD)
         copying = asyncio.run_coroutine_threadsafe(
             copy_blocks(self._conn, copy.columns, _taken(blocks)), self._loop

@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 from psycopg.types.string import TextLoader
 
 from forge.store.borrowed.lender import COPY, Lender, closed_connection, explained, no_transaction
-from forge.store.bulk_copy import Copy
+from forge.store.bulk_copy import CopyData
 from forge.store.statement import Rows
 
 
@@ -40,7 +40,7 @@ class FromPsycopg:
             cursor.execute(sql.encode(), args or None)
             return cursor.fetchall() if cursor.description else []
 
-    async def copy(self, copy: Copy) -> int:
+    async def copy(self, copy: CopyData) -> int:
         with _in_transaction(self._conn), psycopg.RawCursor(self._conn) as cursor:
             with cursor.copy(_copy(copy)) as lines:
                 for block in copy.blocks:
@@ -63,7 +63,7 @@ class FromAsyncPsycopg:
                 await cursor.execute(sql.encode(), args or None)
                 return await cursor.fetchall() if cursor.description else []
 
-    async def copy(self, copy: Copy) -> int:
+    async def copy(self, copy: CopyData) -> int:
         with _in_transaction(self._conn):
             async with psycopg.AsyncRawCursor(self._conn) as cursor:
                 async with cursor.copy(_copy(copy)) as lines:
@@ -84,7 +84,7 @@ def _in_transaction(
         yield
 
 
-def _copy(copy: Copy) -> bytes:
+def _copy(copy: CopyData) -> bytes:
     return COPY.format(columns=", ".join(copy.columns)).encode()
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.util import await_only
 from forge.core.errors import DatabaseUnavailable, InvalidValue
 from forge.store.borrowed.kinds import borrow as borrow_any
 from forge.store.borrowed.lender import Lender, closed_connection
-from forge.store.bulk_copy import Copy
+from forge.store.bulk_copy import CopyData
 from forge.store.statement import Rows, load
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class FromSqlalchemy:
     async def fetch(self, sql: str, args: Sequence[Any]) -> Rows:
         return await self._lend(lambda lender: lender.fetch(sql, args))
 
-    async def copy(self, copy: Copy) -> int:
+    async def copy(self, copy: CopyData) -> int:
         return await self._lend(lambda lender: lender.copy(copy))
 
     async def _lend(self, use: Callable[[Lender], Coroutine[Any, Any, T]]) -> T:

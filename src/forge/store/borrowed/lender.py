@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from forge.core.errors import DatabaseUnavailable, ForgeError, SchemaMissing
-from forge.store.bulk_copy import Copy
+from forge.store.bulk_copy import CopyData
 from forge.store.statement import Rows
 
 COPY = "copy forge_jobs ({columns}) from stdin with (format binary)"
@@ -21,7 +21,7 @@ class Lender(Protocol):
 
     async def fetch(self, sql: str, args: Sequence[Any]) -> Rows: ...
 
-    async def copy(self, copy: Copy) -> int: ...
+    async def copy(self, copy: CopyData) -> int: ...
 
 
 @contextmanager

@@ -68,7 +68,7 @@ PROBE_TIMEOUT = 1.0
 SUSPECT_BEHIND_POOLER = 5.0
 
 
-class Reached(Protocol):
+class MonitoredDatabase(Protocol):
     """The part of Database that the monitor uses."""
 
     pooler: bool
@@ -90,7 +90,7 @@ class Suspect(NamedTuple):
 class Monitor:
     """Monitors the links and the handlers' connections of one event loop."""
 
-    def __init__(self, database: Reached) -> None:
+    def __init__(self, database: MonitoredDatabase) -> None:
         self._database = database
         self._links: WeakSet[Link] = WeakSet()
         self._handlers: WeakKeyDictionary[asyncpg.Connection[Any], float] = WeakKeyDictionary()

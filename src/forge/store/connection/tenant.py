@@ -26,7 +26,7 @@ _UNSIGNED = "0" * 64
 _NEVER = 999_999_999_999
 
 
-class Pads(NamedTuple):
+class PaddedKey(NamedTuple):
     """A key padded for the two hashes of HMAC, as the database stores it."""
 
     inner: bytes
@@ -38,10 +38,10 @@ def derive_key(secret: str) -> bytes:
     return hmac.digest(secret.encode(), _PURPOSE, sha256)
 
 
-def pads(key: bytes) -> Pads:
+def pads(key: bytes) -> PaddedKey:
     """Return a key padded for the inner and the outer hash."""
     padded = key.ljust(_BLOCK, b"\0")
-    return Pads(bytes(byte ^ 0x36 for byte in padded), bytes(byte ^ 0x5C for byte in padded))
+    return PaddedKey(bytes(byte ^ 0x36 for byte in padded), bytes(byte ^ 0x5C for byte in padded))
 
 
 def sign(caller: Mapping[str, Any], key: bytes | None, now: float) -> str:

@@ -16,13 +16,13 @@ log = logging.getLogger("forge")
 NEIGHBOURS = 100
 
 
-class Collects(Protocol):
+class MetricCollector(Protocol):
     """Anything with metrics to collect."""
 
     def collect(self) -> "Iterable[Metric]": ...
 
 
-def render(metrics: Collects, accept: str | None) -> tuple[bytes, str]:
+def render(metrics: MetricCollector, accept: str | None) -> tuple[bytes, str]:
     """Return the metrics in the format that the scraper accepts, and its content type."""
     from prometheus_client.exposition import choose_encoder
 
@@ -33,7 +33,7 @@ def render(metrics: Collects, accept: str | None) -> tuple[bytes, str]:
 class MetricsServer:
     """Serves `/metrics` until it is closed."""
 
-    def __init__(self, host: str, port: int, metrics: Collects) -> None:
+    def __init__(self, host: str, port: int, metrics: MetricCollector) -> None:
         self._server = _bind(host, port, _handler(metrics))
         self.configured_port = port
         self.host, self.port = host, int(self._server.server_address[1])
@@ -84,7 +84,7 @@ def _bind(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _Serve
     raise AssertionError("unreachable: port 0 is either free or raises")
 
 
-def _handler(metrics: Collects) -> type[BaseHTTPRequestHandler]:
+def _handler(metrics: MetricCollector) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 10
 

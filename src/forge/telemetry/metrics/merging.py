@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from forge.telemetry.metrics.exposition import Collects
+    from forge.telemetry.metrics.exposition import MetricCollector
 
 Family = dict[str, Any]
 # Types whose values persist when their process ends; gauges do not.
@@ -33,7 +33,7 @@ log = logging.getLogger("forge")
 class Reporter:
     """The child's side: answers requests of its parent from a separate thread."""
 
-    def __init__(self, channel: socket.socket, metrics: "Collects") -> None:
+    def __init__(self, channel: socket.socket, metrics: "MetricCollector") -> None:
         self._channel = channel
         self._metrics = metrics
         self._report_bytes = b"[]"

@@ -15,7 +15,7 @@ TOGETHER = 0.05
 MARGIN = 0.01
 
 
-class Early(NamedTuple):
+class EarlyMessage(NamedTuple):
     """A message, and the seconds until its job is due."""
 
     message: Message
@@ -46,7 +46,7 @@ class EarlyMessages:
         """How many slots are reserved."""
         return sum(self._waiting.values())
 
-    def hold(self, early: Sequence[Early]) -> list[Message]:
+    def hold(self, early: Sequence[EarlyMessage]) -> list[Message]:
         """Claim the jobs of these messages when they are due; return those without a slot."""
         room = max(self._most - self.reserved, 0)
         by_time = sorted(early, key=lambda each: each.due_in)
@@ -61,7 +61,7 @@ class EarlyMessages:
         while self._waiting:
             await asyncio.wait(self._waiting)
 
-    async def _claim_when_due(self, group: Sequence[Early]) -> None:
+    async def _claim_when_due(self, group: Sequence[EarlyMessage]) -> None:
         await within(self._stopped, group[-1].due_in + MARGIN)
         await self._claim([each.message for each in group])
 
@@ -70,8 +70,8 @@ class EarlyMessages:
         self._freed()
 
 
-def _groups(by_time: Sequence[Early]) -> Iterator[list[Early]]:
-    group: list[Early] = []
+def _groups(by_time: Sequence[EarlyMessage]) -> Iterator[list[EarlyMessage]]:
+    group: list[EarlyMessage] = []
     for each in by_time:
         if group and each.due_in - group[0].due_in > TOGETHER:
             yield group

@@ -12,8 +12,14 @@ from forge.core.job import Job
 from forge.store import messages
 from forge.store.connection.link import Link
 from forge.store.messages import Reclaimed
-from forge.transports.sqs.early import LONGEST_HOLD, Early, EarlyMessages
-from forge.transports.sqs.message_holder import IN_A_MOMENT, Delete, Hold, MessageHolder, judge
+from forge.transports.sqs.early import LONGEST_HOLD, EarlyMessage, EarlyMessages
+from forge.transports.sqs.message_holder import (
+    IN_A_MOMENT,
+    Delete,
+    HoldMessage,
+    MessageHolder,
+    judge,
+)
 from forge.transports.sqs.queues import Message, Queues
 from forge.transports.transport import WorkerPort
 
@@ -91,13 +97,13 @@ class MessageClaimer:
         """Take out the messages whose jobs are not due yet; they are claimed when they are."""
         now = self._worker.database_time()
         early = [
-            Early(named.pop(job_id), due_in)
+            EarlyMessage(named.pop(job_id), due_in)
             for job_id, message in list(named.items())
             if message.due_at is not None and 0 < (due_in := message.due_at - now) <= LONGEST_HOLD
         ]
         await self._hold(early)
 
-    async def _hold(self, early: Sequence[Early]) -> None:
+    async def _hold(self, early: Sequence[EarlyMessage]) -> None:
         if early and (left := self._early.hold(early)):
             await self._queues.hide(left, IN_A_MOMENT)
 
@@ -152,8 +158,8 @@ class MessageClaimer:
             verdict = judge(standings.get(job_id), self._worker.registration)
             if isinstance(verdict, Delete):
                 self._holder.delete([message])
-            elif isinstance(verdict, Hold):
-                await self._hold([Early(message, verdict.seconds)])
+            elif isinstance(verdict, HoldMessage):
+                await self._hold([EarlyMessage(message, verdict.seconds)])
             elif verdict.seconds is not None:
                 await self._queues.hide([message], verdict.seconds)
 

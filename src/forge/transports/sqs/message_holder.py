@@ -11,7 +11,7 @@ from forge.core.lifecycle import FINAL, OWNED
 from forge.store import messages
 from forge.store.connection.link import Link
 from forge.store.connection.waiting import within
-from forge.store.messages import Standing
+from forge.store.messages import MessageJobStatus
 from forge.store.workers import Registration
 from forge.transports.sqs.queues import LONGEST_DELAY, Message, Queues
 
@@ -27,34 +27,36 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class LeaveMessage:
     """The message is visible again after these seconds; None: when its visibility times out."""
 
     seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class HoldMessage:
     """The job is due in these seconds, fewer than SQS can delay for: claim it then."""
 
     seconds: float
 
 
-def judge(job: Standing | None, worker: Registration) -> Delete | Leave | Hold:
+def judge(
+    job: MessageJobStatus | None, worker: Registration
+) -> Delete | LeaveMessage | HoldMessage:
     """Decide about a message by the status of its job."""
     if job is None or job.status in FINAL:
         return Delete()
     if job.status in OWNED:
         # If its owner dies, the rescue makes the job wait again, and that sends a new message.
-        return Delete() if job.owner_lives else Leave(None)
+        return Delete() if job.owner_lives else LeaveMessage(None)
     if job.due_in > LONGEST_DELAY:
         return Delete()  # the outbox has its time
     if job.due_in > 0:
-        return Hold(job.due_in) if job.due_in < 1 else Leave(job.due_in)
-    return Leave(IN_A_MOMENT if can_run(worker, job) else FOR_ANOTHER)
+        return HoldMessage(job.due_in) if job.due_in < 1 else LeaveMessage(job.due_in)
+    return LeaveMessage(IN_A_MOMENT if can_run(worker, job) else FOR_ANOTHER)
 
 
-def can_run(worker: Registration, job: Standing) -> bool:
+def can_run(worker: Registration, job: MessageJobStatus) -> bool:
     """Whether a worker has what a job needs."""
     return (
         job.job_type in worker.job_types
@@ -63,7 +65,7 @@ def can_run(worker: Registration, job: Standing) -> bool:
     )
 
 
-def is_over(job: Standing | None, worker_id: UUID, lease: int) -> bool:
+def is_over(job: MessageJobStatus | None, worker_id: UUID, lease: int) -> bool:
     """Whether an attempt's end is in the database, or another worker has the job."""
     return job is None or not (
         job.status in OWNED and job.worker_id == worker_id and job.lease == lease
@@ -75,7 +77,7 @@ INTERVAL = 1.0
 MAX_TRIES = 5
 
 
-class Kept(NamedTuple):
+class HeldMessage(NamedTuple):
     """A message and the attempt that it led to."""
 
     message: Message
@@ -101,7 +103,7 @@ class MessageHolder:
         self._is_running = is_running
         self._events = events
         self._loop = asyncio.get_running_loop()
-        self._kept: dict[UUID, Kept] = {}
+        self._kept: dict[UUID, HeldMessage] = {}
         self._orphans: set[UUID] = set()
         self._done: list[tuple[Message, int]] = []
         self._work = asyncio.Event()
@@ -114,7 +116,7 @@ class MessageHolder:
             self._extend_at = self._loop.time() + self._visibility / 3
         if (former := self._kept.get(job_id)) is not None and former.message.id != message.id:
             self.delete([former.message])
-        self._kept[job_id] = Kept(message, lease)
+        self._kept[job_id] = HeldMessage(message, lease)
 
     def is_kept(self, message: Message, job_id: UUID) -> bool:
         """Whether a job that runs here had this message; its newest receipt is kept."""
