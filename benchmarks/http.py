@@ -58,6 +58,7 @@ async def server_process(dsn: str) -> AsyncIterator[tuple[int, str]]:
             *("--port", str(port), "--log-level", "warning"),
             cwd=ROOT,
             env=os.environ | {"FORGE_BENCH_CONFIG": str(settings)},
+            stdout=sys.stderr,  # standard output is the report's, JSON with --json
         )
         try:
             await _listening(port)
