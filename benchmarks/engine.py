@@ -1,7 +1,8 @@
 """Forge's own figures: each function measures once, through the public API and a real worker."""
 
 import asyncio
-from statistics import quantiles
+from collections.abc import Awaitable, Callable
+from statistics import median, quantiles
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from benchmarks.reference_table import connected, sql
 from benchmarks.worker_process import drained, worker_process
 from forge import Config, Forge, JobContext, Worker
 from forge.config.settings import DatabaseConfig, WorkerConfig
+from forge.jobs.prepare import prepare
 
 INPUT = {"user_id": 42, "template": "welcome"}
 
@@ -55,17 +57,65 @@ async def bulk_rate(dsn: str, rows: int) -> float:
         return rows / (perf_counter() - started)
 
 
-async def single_rate(dsn: str, connections: int, seconds: float) -> float:
-    """Return the dispatches per second of one job each."""
-    app = app_on(dsn, pool_size=connections)
+async def single_rate(dsn: str, callers: int, seconds: float) -> float:
+    """Return the dispatches per second of concurrent callers, one job per call."""
+    return (await _dispatched(dsn, callers, seconds, _dispatch)).rate
+
+
+async def single_latency(dsn: str, callers: int, seconds: float, *, batched: bool = True) -> float:
+    """Return the median milliseconds of a dispatch, or of one with an insert of its own."""
+    call = _dispatch if batched else _insert_alone
+    return (await _dispatched(dsn, callers, seconds, call)).p50
+
+
+class Dispatches(NamedTuple):
+    """Calls per second, and their median in milliseconds."""
+
+    rate: float
+    p50: float
+
+
+async def _dispatched(
+    dsn: str, callers: int, seconds: float, call: Callable[[Forge], Awaitable[object]]
+) -> Dispatches:
+    app = app_on(dsn, pool_size=min(callers, 20))
     async with connected(dsn, 1) as (connection,), app:
         await _empty(connection)
-        await asyncio.gather(*(app.dispatch("no_op", INPUT) for _ in range(connections)))
+        await asyncio.gather(*(call(app) for _ in range(callers)))
+        before = await connection.fetchval(sql("forge_count"))
+        took: list[float] = []
         started = perf_counter()
-        counts = await asyncio.gather(
-            *(_dispatch_until(app, started + seconds) for _ in range(connections))
+        await asyncio.gather(
+            *(_call_until(app, call, started + seconds, took) for _ in range(callers))
         )
-        return sum(counts) / (perf_counter() - started)
+        elapsed = perf_counter() - started
+        new = await connection.fetchval(sql("forge_count")) - before
+    if new != len(took):
+        raise RuntimeError(f"{len(took)} calls and {new} new jobs, so the figure is invalid")
+    return Dispatches(len(took) / elapsed, median(took) * 1000)
+
+
+async def _call_until(
+    app: Forge, call: Callable[[Forge], Awaitable[object]], deadline: float, took: list[float]
+) -> None:
+    began = perf_counter()
+    while began < deadline:
+        await call(app)
+        ended = perf_counter()
+        took.append(ended - began)
+        began = ended
+
+
+async def _dispatch(app: Forge) -> None:
+    await app.dispatch("no_op", INPUT)
+
+
+async def _insert_alone(app: Forge) -> None:
+    """Dispatch without the batcher: one statement and one commit per call."""
+    session = await app.session()
+    job = prepare(await app.catalog.find("no_op"), INPUT, {})
+    await (await session.database()).run(job.statement())
+    session.wake()
 
 
 async def latency(dsn: str, samples: int) -> RoundTrip:
@@ -105,14 +155,6 @@ def app_on(dsn: str, *, pool_size: int = 10, worker: WorkerConfig | None = None)
     app = Forge(Config(database=database, worker=worker or WorkerConfig()))
     app.register(no_op)
     return app
-
-
-async def _dispatch_until(app: Forge, deadline: float) -> int:
-    count = 0
-    while perf_counter() < deadline:
-        await app.dispatch("no_op", INPUT)
-        count += 1
-    return count
 
 
 async def _empty(connection: "asyncpg.Connection[Any]") -> None:

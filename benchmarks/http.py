@@ -1,4 +1,4 @@
-"""Dispatch over HTTP compared with in-process dispatch, with the same number of callers."""
+"""Dispatch over HTTP: one server process, and a load generator beside it."""
 
 import asyncio
 import json
@@ -11,6 +11,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
+
+import psutil
 
 from benchmarks.reference_table import connected, sql
 
@@ -29,25 +32,40 @@ sha256 = "{hash}"
 """
 
 
-async def dispatch_rate(dsn: str, seconds: float) -> float:
-    """Return the jobs per second that one server process dispatches for 50 connections."""
-    async with connected(dsn, 1) as (connection,), server_process(dsn) as (port, token):
+class Loaded(NamedTuple):
+    """Requests per second, and the processor time that each side used per second."""
+
+    rate: float
+    load_share: float
+    server_share: float
+
+
+async def dispatch_rate(dsn: str, seconds: float) -> Loaded:
+    """Measure how many jobs one server process dispatches for 50 connections."""
+    async with connected(dsn, 1) as (connection,), server_process(dsn) as (port, token, server):
         await connection.execute(sql("forge_empty"))
         await connection.execute(sql("checkpoint"))
         await _load(port, token, seconds / 4)
         before = await connection.fetchval(sql("forge_count"))
-        rate, count = await _load(port, token, seconds)
+        used = psutil.Process(server).cpu_times()
+        load = await _load(port, token, seconds)
+        used_after = psutil.Process(server).cpu_times()
         after = await connection.fetchval(sql("forge_count"))
-    if after - before != count:
+    if after - before != load["count"]:
         raise RuntimeError(
-            f"{count} responses and {after - before} new jobs, so the figure is invalid"
+            f"{load['count']} responses and {after - before} new jobs, so the figure is invalid"
         )
-    return rate
+    server_seconds = used_after.user + used_after.system - used.user - used.system
+    return Loaded(
+        load["count"] / load["seconds"],
+        round(load["processor_seconds"] / load["seconds"], 2),
+        round(server_seconds / load["seconds"], 2),
+    )
 
 
 @asynccontextmanager
-async def server_process(dsn: str) -> AsyncIterator[tuple[int, str]]:
-    """Run `forge server` for the duration of the block; yield its port and a token."""
+async def server_process(dsn: str) -> AsyncIterator[tuple[int, str, int]]:
+    """Run `forge server` during the block; yield its port, a token and its process id."""
     token, port = secrets.token_urlsafe(32), _free_port()
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder) / "forge.toml"
@@ -62,14 +80,14 @@ async def server_process(dsn: str) -> AsyncIterator[tuple[int, str]]:
         )
         try:
             await _listening(port)
-            yield port, token
+            yield port, token, process.pid
         finally:
             process.terminate()
             await process.wait()
 
 
-async def _load(port: int, token: str, seconds: float) -> tuple[float, int]:
-    """Send requests from another process; return the responses per second and in total."""
+async def _load(port: int, token: str, seconds: float) -> dict[str, float]:
+    """Send requests from another process; return its count, seconds and processor time."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.http_load"),
         *(str(port), token, str(CONNECTIONS), str(seconds)),
@@ -79,8 +97,8 @@ async def _load(port: int, token: str, seconds: float) -> tuple[float, int]:
     written, _ = await process.communicate()
     if process.returncode != 0:
         raise RuntimeError("the load generator failed, so the figure is invalid")
-    found = json.loads(written)
-    return found["rate"], found["count"]
+    measured: dict[str, float] = json.loads(written)
+    return measured
 
 
 async def _listening(port: int) -> None:

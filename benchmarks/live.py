@@ -94,7 +94,7 @@ async def measured(
     await migrate(database)
     await database.close()
     facts: dict[str, float] = {}
-    async with server_process(dsn) as (port, token):
+    async with server_process(dsn) as (port, token, _):
         url, headers = f"ws://127.0.0.1:{port}/_api/ws", {"Authorization": f"Bearer {token}"}
         server = Server(url, headers, _child("server"))
         facts |= await memory(dsn, server, visits)

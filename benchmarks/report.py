@@ -5,6 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
+from statistics import median
 from typing import Any
 
 import click
@@ -39,6 +40,11 @@ class Ratio:
         return best(self.ours) / best(self.theirs)
 
     @property
+    def median_of_pairs(self) -> float:
+        """Return the median of the ratios of values that were measured next to each other."""
+        return median(a / b for a, b in zip(self.ours, self.theirs, strict=True))
+
+    @property
     def holds(self) -> bool:
         return keeps(self.value, self.bound)
 
@@ -56,7 +62,15 @@ def main(
     with nullcontext(database_url) if database_url else ThrowawayServer() as dsn:
         ratios, facts = uvloop.run(measured(dsn, repetitions, scale, only))
     if as_json:
-        lines = [asdict(ratio) | {"ratio": ratio.value, "holds": ratio.holds} for ratio in ratios]
+        lines = [
+            {
+                **asdict(ratio),
+                "ratio": ratio.value,
+                "median_of_pairs": ratio.median_of_pairs,
+                "holds": ratio.holds,
+            }
+            for ratio in ratios
+        ]
         click.echo(json.dumps({"ratios": lines, "facts": facts}, indent=2))
     else:
         _print(ratios, facts)
@@ -90,7 +104,7 @@ async def measured(
 def _plan(dsn: str, scale: float, facts: dict[str, float]) -> list[tuple[Ratio, Measure, Measure]]:
     return [
         *_drains(dsn, scale, facts),
-        *_dispatches(dsn, scale),
+        *_dispatches(dsn, scale, facts),
         *_flat(dsn, scale),
         *_held(dsn, scale),
     ]
@@ -122,9 +136,17 @@ def _drains(
     ]
 
 
-def _dispatches(dsn: str, scale: float) -> list[tuple[Ratio, Measure, Measure]]:
+def _dispatches(
+    dsn: str, scale: float, facts: dict[str, float]
+) -> list[tuple[Ratio, Measure, Measure]]:
     rows, seconds = int(150_000 * scale), 3 * scale
     samples = max(100, int(500 * scale))
+
+    async def over_http() -> float:
+        loaded = await http.dispatch_rate(dsn, seconds)
+        facts["dispatch over HTTP × 50: processor share of the load generator"] = loaded.load_share
+        facts["dispatch over HTTP × 50: processor share of the server"] = loaded.server_share
+        return loaded.rate
 
     async def our_latency() -> float:
         return (await engine.latency(dsn, samples)).p50
@@ -140,16 +162,22 @@ def _dispatches(dsn: str, scale: float) -> list[tuple[Ratio, Measure, Measure]]:
         ),
         *(
             (
-                Ratio(f"dispatch × {count}", "≥ 0.7"),
-                lambda count=count: engine.single_rate(dsn, count, seconds),
-                lambda count=count: limit.insert_rate(dsn, count, seconds),
+                Ratio(f"dispatch × {callers}", bound),
+                lambda callers=callers: engine.single_rate(dsn, callers, seconds),
+                # The most connections that a server of this size serves well.
+                lambda callers=callers: limit.insert_rate(dsn, min(callers, 20), seconds),
             )
-            for count in (1, 20)
+            for callers, bound in ((1, "≥ 0.9"), (20, "≥ 1.5"), (100, "≥ 3"))
         ),
         (
-            Ratio("dispatch over HTTP × 50, of in-process", "≥ 0.5"),
-            lambda: http.dispatch_rate(dsn, seconds),
-            lambda: engine.single_rate(dsn, http.CONNECTIONS, seconds),
+            Ratio("dispatch × 20, p50, of one insert per call", "≤ 1", lower_is_better=True),
+            lambda: engine.single_latency(dsn, 20, seconds),
+            lambda: engine.single_latency(dsn, 20, seconds, batched=False),
+        ),
+        (
+            Ratio("dispatch over HTTP × 50", "≥ 0.4"),
+            over_http,
+            lambda: limit.insert_rate(dsn, 20, seconds),
         ),
         (
             Ratio("dispatch to handler, p50", "≤ 3", lower_is_better=True),

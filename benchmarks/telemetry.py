@@ -23,7 +23,8 @@ from benchmarks.engine import INPUT, app_on
 from benchmarks.reference_table import connected, sql
 from benchmarks.server import ThrowawayServer
 from forge import Worker
-from forge.cli.processes.worker import set_up_logging, tune_garbage_collector
+from forge.cli.processes.child_process import tune_garbage_collector
+from forge.cli.processes.worker import set_up_logging
 from forge.config.settings import WorkerConfig
 from forge.core.events import CompletionListener, EventListener, Events
 from forge.core.job import Job

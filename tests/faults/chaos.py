@@ -22,6 +22,8 @@ from tests.faults.kit.worker_processes import WorkerProcess, Workers
 # Long enough that a worker on a busy machine is not declared dead.
 PACE = {"heartbeat_interval": "500ms", "dead_after": "4s", "stale_threshold": "8s"}
 LONGEST_PAUSE = 8.0
+# Dispatches at the same time.
+CONCURRENT = 6
 WEIGHTS: dict[JobDefinition[None, None], int] = {
     short: 10,
     short_in_thread: 4,
@@ -102,10 +104,12 @@ class Chaos:
         app = Forge(Config(), database_url=self.database_url)
         dice = random.Random(f"{self.plan.seed} jobs")
         started = time.monotonic()
-        for number in range(self.plan.jobs):
-            due = started + number * self.plan.seconds / self.plan.jobs
+        for first in range(0, self.plan.jobs, CONCURRENT):
+            due = started + first * self.plan.seconds / self.plan.jobs
             await asyncio.sleep(max(0.0, due - time.monotonic()))  # spread over the whole run
-            await self._dispatch_one(app, number, dice)
+            numbers = range(first, min(first + CONCURRENT, self.plan.jobs))
+            # Those without a key share an insert.
+            await asyncio.gather(*(self._dispatch_one(app, number, dice) for number in numbers))
         await app.close()
 
     async def _dispatch_one(self, app: Forge, number: int, dice: random.Random) -> None:

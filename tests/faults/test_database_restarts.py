@@ -8,14 +8,17 @@ import signal
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
 
 from forge import Config, DatabaseUnavailable, Forge
+from forge.core.errors import ForgeError
 from forge.store.connection.database import Database
 from forge.store.embedded import Cluster
 from forge.store.migrate import migrate
+from forge.store.statement import Statement, name_of
 from tests.faults.apps.handlers import gated
 from tests.faults.apps.mixed import short
 from tests.faults.kit.checker import check
@@ -26,6 +29,7 @@ from tests.faults.kit.server import running_server
 from tests.faults.kit.worker_processes import Workers
 
 RESTARTS = 4
+CALLERS = 8
 
 
 @pytest.fixture
@@ -103,33 +107,49 @@ async def test_no_worker_is_declared_dead_after_an_outage(
 
 
 class _dispatching:  # noqa: N801
-    """Dispatches one job after another, and records which were acknowledged."""
+    """Dispatches from several concurrent callers, and records which jobs were acknowledged.
+
+    Callers with a key retry; those without a key share inserts, and do not retry, since their job
+    may exist.
+    """
 
     def __init__(self, server: Cluster, history: History) -> None:
         self._app = Forge(Config(), database_url=server.url())
+        self._app.observers.append(self._observe)
         self._history = history
         self._stop = False
+        self._largest = 0
 
     async def __aenter__(self) -> None:
-        self._task = asyncio.create_task(self._dispatch())
+        self._tasks = [
+            asyncio.create_task(self._dispatch(caller, with_key=caller % 4 == 0))
+            for caller in range(CALLERS)
+        ]
 
     async def __aexit__(self, *_: object) -> None:
         self._stop = True
-        await self._task
+        await asyncio.gather(*self._tasks)
         await self._app.close()
+        assert self._largest > 1, "no dispatches shared an insert"
 
-    async def _dispatch(self) -> None:
+    async def _dispatch(self, caller: int, *, with_key: bool) -> None:
         number = 0
         while not self._stop:
             number += 1
-            key = f"job {number}"
+            options = {"idempotency_key": f"job {caller} {number}"} if with_key else {}
             try:
-                job = await self._app.dispatch(short, {"seconds": 0.01}, idempotency_key=key)
+                job = await self._app.dispatch(short, {"seconds": 0.01}, **options)
             except DatabaseUnavailable:
-                number -= 1  # retry with the same key, so that it stays one job
+                number -= with_key  # retry with the same key, so that it stays one job
                 await asyncio.sleep(0.05)  # as a client that retries
                 continue
             self._history.dispatched(job.id)
+            await asyncio.sleep(0.02)  # as many as two workers run
+
+    def _observe(self, statement: Statement[Any], _: float, error: ForgeError | None) -> None:
+        ids = statement.args[0] if name_of(statement).startswith("jobs/dispatch") else None
+        if error is None and isinstance(ids, list):
+            self._largest = max(self._largest, len(ids))
 
 
 def _restart(server: Cluster) -> None:
@@ -164,7 +184,7 @@ async def _check_all_done(server: Cluster, workers: Workers, history: History) -
 
     try:
         await until(all_done, 60, f"all jobs are done; output of the workers:\n{workers.log()}")
-        doubles = "select count(*) - count(distinct idempotency_key) from forge_jobs"
+        doubles = "select count(idempotency_key) - count(distinct idempotency_key) from forge_jobs"
         assert await ledger.connection.fetchval(doubles) == 0
         verdict = check(history.events(), await ledger.rows(), workers.halts)
     finally:

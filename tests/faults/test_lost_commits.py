@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
-from forge import Config, DatabaseUnavailable, Forge
+from forge import Config, DatabaseUnavailable, Forge, JobHandle
 from tests.faults.apps.handlers import failing, gated, quick
 from tests.faults.kit.history import History, Kind
 from tests.faults.kit.ledger import Gate, Ledger, events_of, until_started
+from tests.faults.kit.link import Mode
 from tests.faults.kit.process import until
 from tests.faults.kit.proxy import Proxy
 from tests.faults.kit.worker_processes import Workers
 
 COUNT = "select count(*) from forge_jobs"
+BLOCKED = "select count(*) from pg_locks where not granted and relation = 'forge_jobs'::regclass"
 
 
 @pytest.fixture
@@ -51,6 +54,44 @@ async def test_a_dispatch_without_a_key_can_create_two_jobs_when_its_answer_is_l
     await proxied_app.dispatch(quick)
 
     assert cut.happened == 1
+    assert await ledger.connection.fetchval(COUNT) == 2
+
+
+async def test_a_lost_answer_to_a_shared_insert_raises_in_each_of_its_callers(
+    proxied_app: Forge, proxy: Proxy, ledger: Ledger
+) -> None:
+    """Fault 21: the other insert in progress is answered as usual."""
+    await proxied_app.dispatch(quick)
+    async with ledger.connection.transaction():
+        await ledger.connection.execute("lock table forge_jobs in share mode")
+        alone = asyncio.create_task(proxied_app.dispatch(quick))
+        await _until_blocked(ledger, 1)
+        cut = proxy.cut_after_commit(matching="unnest($1::uuid[], $2::text[])")
+        together = [asyncio.create_task(proxied_app.dispatch(quick)) for _ in range(20)]
+        await _until_blocked(ledger, 2)
+    results = await asyncio.gather(alone, *together, return_exceptions=True)
+
+    assert cut.happened == 1
+    lost = [result for result in results if isinstance(result, DatabaseUnavailable)]
+    assert len(lost) > 1
+    assert len({id(error) for error in lost}) == len(lost)
+    assert all(isinstance(result, JobHandle) for result in results if result not in lost)
+    assert await ledger.connection.fetchval(COUNT) == 22
+
+
+async def test_dispatches_without_a_database_raise_in_each_caller(
+    proxied_app: Forge, proxy: Proxy, ledger: Ledger
+) -> None:
+    await proxied_app.dispatch(quick)
+    proxy.mode = Mode.RESET
+
+    results = await asyncio.gather(
+        *(proxied_app.dispatch(quick) for _ in range(20)), return_exceptions=True
+    )
+
+    assert [type(result) for result in results] == [DatabaseUnavailable] * 20
+    proxy.mode = Mode.PASS
+    await proxied_app.dispatch(quick)
     assert await ledger.connection.fetchval(COUNT) == 2
 
 
@@ -132,3 +173,12 @@ async def test_a_claim_with_a_lost_answer_is_released(
     assert (row["lease"], row["attempts"], row["crashes"]) == (2, 1, 0)
     assert [event.lease for event in events_of(history, job.id, Kind.STARTED)] == [2]
     assert worker.reported("notice", message="claims wait for the database")
+
+
+async def _until_blocked(ledger: Ledger, count: int) -> None:
+    """Wait until this many inserts wait for the lock of the test."""
+
+    async def are_blocked() -> bool:
+        return bool(await ledger.connection.fetchval(BLOCKED) == count)
+
+    await until(are_blocked, 10, f"{count} inserts are blocked")

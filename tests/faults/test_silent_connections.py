@@ -107,7 +107,8 @@ async def test_a_dispatcher_detects_a_dead_connection_and_replaces_the_pool(
 ) -> None:
     """Fault 52: a web process sends no heartbeat that would detect it."""
     async with Forge(Config(), database_url=proxy.url()) as web:
-        await asyncio.gather(*(web.dispatch(quick) for _ in range(8)))
+        # Jobs with keys share no insert: each takes a connection of the pool.
+        await asyncio.gather(*(web.dispatch(quick, idempotency_key=f"{n}") for n in range(8)))
         assert proxy.silence() > 4
 
         async with asyncio.timeout(RECOVERY_TIMEOUT):

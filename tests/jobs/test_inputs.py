@@ -1,10 +1,12 @@
 """Inputs and outputs: typed, validated at dispatch, and returned as JSON."""
 
+import sys
 import threading
 from dataclasses import dataclass
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
+import typing_extensions
 from pydantic import BaseModel, Field
 
 from forge import Forge, InvalidPayload, InvalidValue, JobContext, JobFailed
@@ -35,6 +37,14 @@ class Film(TypedDict):
 class Programme(TypedDict):
     films: list[Film]
     note: NotRequired[str]
+
+
+class Tree(typing_extensions.TypedDict):
+    children: list["Tree"]
+
+
+class Knot(TypedDict):
+    knots: list["Knot"]
 
 
 async def test_a_pydantic_model_arrives_as_that_model(app: Forge, work: Work) -> None:
@@ -113,6 +123,18 @@ def test_an_unsupported_input_type_is_rejected_with_the_supported_ones(
 
         @app.job
         async def odd(ctx: JobContext, input: threading.Event) -> None: ...
+
+
+def test_a_typed_dict_that_contains_itself_is_taken_from_typing_extensions(app: Forge) -> None:
+    @app.job
+    async def walk(ctx: JobContext, input: Tree) -> None: ...
+
+    assert '"$ref":"#/$defs/Tree"' in (walk.job_type.input_schema or "")
+    if sys.version_info < (3, 12):
+        with pytest.raises(InvalidValue, match="import it from there"):
+
+            @app.job
+            async def wander(ctx: JobContext, input: Knot) -> None: ...
 
 
 @pytest.mark.parametrize("given", [{}, {"a": [1, None, "ü"]}, {"deep": {"er": {"x": 1.5}}}])

@@ -24,6 +24,10 @@ COUNTED = """select coalesce(sum(calls), 0)::int as calls, coalesce(sum(wal_byte
 from pg_stat_statements
 where dbid = (select oid from pg_database where datname = current_database())
   and query not like '%pg_stat_statements%' and query not like '%as not_done%'"""
+# With commits, which pg_stat_statements does not count, and without images of whole pages, whose
+# number depends on background processes.
+RECORDS = """select sum(record_size)::int as wal_bytes
+from pg_get_wal_stats($1, pg_current_wal_flush_lsn(), true)"""
 NOT_DONE = "select count(*) as not_done from forge_jobs where status <> 'completed'"
 
 
@@ -66,6 +70,30 @@ async def test_a_job_costs_a_fraction_of_a_commit(psql: "Psql[Any]", database_ur
 
     spent = await _commits(psql) - before - asked
     assert 0 < spent <= JOBS * MAX_COMMITS
+
+
+async def test_concurrent_dispatches_cost_no_more_wal_than_lone_ones(
+    psql: "Psql[Any]", database_url: str
+) -> None:
+    app = _app(database_url)
+    await psql.execute("create extension pg_walinspect")
+
+    async def cost(callers: int) -> tuple[int, int]:
+        await psql.execute("truncate forge_jobs")
+        await psql.execute("checkpoint")
+        await psql.execute("select pg_stat_statements_reset()")
+        before = await psql.fetchval("select pg_current_wal_insert_lsn()")
+        for _ in range(400 // callers):
+            await asyncio.gather(*(app.dispatch("noop", {"n": n}) for n in range(callers)))
+        calls = (await psql.fetchrow(COUNTED))["calls"]
+        return await psql.fetchval(RECORDS, before), calls
+
+    await app.dispatch("noop", {"n": 0})
+    alone, together = await cost(1), await cost(40)
+    await app.close()
+
+    assert 0 < together[0] < alone[0]
+    assert 0 < together[1] <= 0.2 * alone[1]
 
 
 async def test_an_idle_worker_runs_few_statements(psql: "Psql[Any]", database_url: str) -> None:

@@ -14,7 +14,6 @@ from forge.http.auth.rules import watch_rules
 from forge.http.auth.watch_tokens import WatchTokens, new_secret
 from forge.http.dead_letters import routes as dead_letters
 from forge.http.jobs import dispatch, eta, job_requests, job_types, read, watch
-from forge.http.jobs.batching import DispatchBatcher
 from forge.http.jobs.pending_limit import PendingLimit
 from forge.http.live import event_stream, websocket
 from forge.http.live.access import LiveHub
@@ -83,7 +82,6 @@ def create_app(
     )
     limit = settings.server.max_pending_per_tenant
     api.state.pending_limit = None if limit is None else PendingLimit(limit)
-    api.state.dispatch_batcher = DispatchBatcher()
     api.state.live_hub = LiveHub(app)
     for router in ROUTERS:
         api.include_router(router)

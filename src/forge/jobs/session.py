@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from forge.config.settings import Config
 from forge.core.events import Events
+from forge.jobs.batcher import DispatchBatcher
 from forge.jobs.follow import Watcher
 from forge.store.connection.database import Database
 from forge.store.connection.link import Observer, SessionOptions
@@ -109,6 +110,8 @@ class Session:
         self._url = database_url
         self._server: SharedServer | None = None
         self._database: Database | None = None
+        # None until the first dispatch.
+        self.batcher: DispatchBatcher | None = None
         self._waker: Waker | None = None
         self._watcher: Watcher | None = None
         self._http: httpx.AsyncClient | None = None
@@ -127,6 +130,14 @@ class Session:
                 if self._database is None:
                     self._database = await self._open()
         return self._database
+
+    async def open_batcher(self) -> DispatchBatcher:
+        """Return what inserts the jobs that this loop dispatches."""
+        database = await self.database()
+        if self.batcher is None:
+            # Half of the connections: the others serve statements that cannot share an insert.
+            self.batcher = DispatchBatcher(database.run, self.wake, database.pool_size // 2)
+        return self.batcher
 
     def wake(self, jobs: int = 1, *, is_request: bool = False) -> None:
         """Notify idle workers of jobs that were committed, and busy ones of requests."""
@@ -164,13 +175,15 @@ class Session:
             await http.aclose()
         if self._watcher is not None:
             await self._watcher.close()
+        if self.batcher is not None:
+            await self.batcher.close()
         if self._waker is not None:
             await self._waker.close()
         if self._database is not None:
             await self._database.close()
         if self._server is not None:
             await asyncio.to_thread(self._server.close)
-        self._watcher = self._waker = self._database = self._server = None
+        self.batcher = self._watcher = self._waker = self._database = self._server = None
 
     async def _open(self) -> Database:
         if self._url is not None:

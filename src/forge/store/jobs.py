@@ -103,7 +103,11 @@ def dispatch(
 def dispatch_each(
     wanted: Sequence[tuple[UUID, str, NewJob]],
 ) -> Statement[list[Dispatched]]:
-    """Dispatch jobs that share nothing; `fits_each` must hold for each, or it loses an option."""
+    """Dispatch jobs of several callers; `fits_each` must hold for each, or it loses an option."""
+    shared = wanted[0][2]
+    if all(new_job is shared for _, _, new_job in wanted):
+        # Three lists are encoded in a third of the time of fifteen.
+        return dispatch([id for id, _, _ in wanted], [text for _, text, _ in wanted], shared)
     values = _values["jobs/dispatch_each"]
     entries = [(id, text, *values(new_job)) for id, text, new_job in wanted]
     new = [id for id, _, _ in wanted]

@@ -1,6 +1,7 @@
-"""Commands as child processes: start, stop, and exit with the parent."""
+"""The processes of commands: start, stop, exit with the parent, collect garbage."""
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -24,6 +25,17 @@ def on_stop_signal(stop: Callable[[], None], lifeline: int | None = None) -> Non
 
         # The parent holds the other end of this pipe open for as long as it lives.
         loop.add_reader(lifeline, on_parent_exit)
+
+
+def tune_garbage_collector() -> None:
+    """Exclude the app's imported objects from garbage collection, and collect less often.
+
+    Attempts and requests create short-lived objects without cycles. With Python's defaults a fifth
+    of a busy process's time went into scanning all objects of the app.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 100)
 
 
 class ForgeProcess:

@@ -15,7 +15,7 @@ from urllib.parse import unquote_plus
 
 import click
 
-from forge.cli.processes.child_process import on_stop_signal
+from forge.cli.processes.child_process import on_stop_signal, tune_garbage_collector
 from forge.config.server import ServerConfig
 from forge.core.errors import ConfigError, ForgeError
 from forge.core.events import Events
@@ -92,6 +92,7 @@ async def serve(
         server.should_exit = True
 
     on_stop_signal(stop, lifeline)
+    tune_garbage_collector()
     announce(listener)
     await server.serve([listener])
 

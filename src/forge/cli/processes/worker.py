@@ -1,7 +1,6 @@
 """`forge worker`: claims and runs jobs until SIGTERM or Ctrl-C."""
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -14,7 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from forge.cli.options import project_options
-from forge.cli.processes.child_process import STARTUP_FAILED, on_stop_signal
+from forge.cli.processes.child_process import (
+    STARTUP_FAILED,
+    on_stop_signal,
+    tune_garbage_collector,
+)
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -225,14 +228,3 @@ def _exit_despite_hanging_handlers() -> None:
         logging.shutdown()
         sys.stdout.flush()
         os._exit(0)
-
-
-def tune_garbage_collector() -> None:
-    """Exclude the app's imported objects from garbage collection, and collect less often.
-
-    Each attempt creates a few dozen short-lived objects without cycles. With Python's defaults a
-    fifth of a busy worker's time went into scanning all objects of the app.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 50, 100)

@@ -16,7 +16,6 @@ from forge.core.new_job import DispatchOptions, NewJob, make_new_job, parse_prio
 from forge.core.trace_context import valid_traceparent
 from forge.definitions.input_encoder import InputEncoder
 from forge.http.auth.access import Caller, Identity, Role, User
-from forge.http.jobs.batching import DispatchBatcher
 from forge.http.jobs.pending_limit import PendingLimit
 from forge.http.jobs.shapes import (
     DispatchBody,
@@ -28,7 +27,7 @@ from forge.http.jobs.shapes import (
 from forge.http.middleware.json_route import JsonRoute
 from forge.http.off_loop import off_loop
 from forge.http.problems.problem import Problem, faults_at, invalid, problems
-from forge.jobs.dispatch import prepare, prepare_many
+from forge.jobs.prepare import prepare, prepare_many
 from forge.store import jobs
 from forge.store.jobs import Dispatched
 
@@ -156,18 +155,15 @@ async def _find_encoder(caller: Caller, job_type: str) -> InputEncoder:
 async def _dispatch(
     request: Request, caller: Caller, encoder: InputEncoder, wanted: DispatchIn
 ) -> Dispatched:
-    """Insert a job, together with those of other requests where it can share their insert."""
+    """Check the input of a request and insert its job."""
+    batcher = await caller.app.dispatcher.batcher()
     size, trace = len(await request.body()), valid_traceparent(request.headers.get("traceparent"))
     if wanted.model_fields_set <= {"args"}:
         options, checked = _plain_options(encoder.job_type, caller.identity)
     else:
         options, checked = _options(caller, encoder, wanted), None
     job = await off_loop(size, prepare, encoder, wanted.args, options, trace, checked)
-    if not job.is_batchable:
-        return await caller.app.dispatcher.insert(job, caller.run)
-    batcher: DispatchBatcher = request.app.state.dispatch_batcher
-    await batcher.dispatch(caller, job)
-    return Dispatched(job.id, is_new=True)
+    return await batcher.insert(job, caller.tenant_id)
 
 
 @lru_cache(maxsize=1000)

@@ -13,7 +13,7 @@ from forge.http.jobs.read import row_of
 from forge.http.jobs.shapes import RequestIn, RequestOut
 from forge.http.middleware.json_route import AdmitFirst
 from forge.http.problems.problem import Problem, problems
-from forge.jobs.dispatch import prepare
+from forge.jobs.prepare import prepare
 from forge.store import audit
 
 router = APIRouter(tags=["jobs"], route_class=AdmitFirst)
@@ -77,5 +77,6 @@ async def _request(
         options["tenant_id"] = tenant
     encoder = await caller.app.catalog.find(REQUESTS[name])
     asked = prepare(encoder, {"job_id": str(job_id), "reason": reason}, options)
-    made = await caller.app.dispatcher.insert(asked, caller.run)
+    batcher = await caller.app.dispatcher.batcher()
+    made = await batcher.insert(asked, caller.tenant_id)
     return RequestOut(job_id=made.id, job_type=name, target_id=job_id)

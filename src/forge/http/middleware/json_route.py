@@ -16,6 +16,19 @@ from forge.http.problems.problem import Problem
 Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
+class JsonBytes(Response):
+    """A response of encoded JSON, without the general handling of headers."""
+
+    def __init__(self, body: bytes, status: int) -> None:
+        self.body = body
+        self.status_code = status
+        self.background = None
+        self.raw_headers = [
+            (b"content-length", b"%d" % len(body)),
+            (b"content-type", b"application/json"),
+        ]
+
+
 class JsonRoute(APIRoute):
     """Calls `endpoint(request=…, caller=…, body=…)`; FastAPI only documents it.
 
@@ -34,7 +47,7 @@ class JsonRoute(APIRoute):
             caller = await check(request)
             sent = read(body, await request.body(), request.headers.get("content-type"))
             made = await endpoint(request=request, caller=caller, body=sent, **request.path_params)
-            return Response(answer.dump_json(made), status, media_type="application/json")
+            return JsonBytes(answer.dump_json(made), status)
 
         return handle
 

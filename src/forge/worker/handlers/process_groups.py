@@ -21,7 +21,7 @@ class ProcessGroups:
         async with self._starting:
             if self._killer is None:
                 await self._start_killer()
-        self._tell(f"+{group}\n")
+        self._write(f"+{group}\n")
 
     def kill(self, group: int) -> None:
         """Kill the leader of a group and whatever it started."""
@@ -31,7 +31,7 @@ class ProcessGroups:
     def remove(self, group: int) -> None:
         """Kill what is left of a group whose leader has ended."""
         self.kill(group)
-        self._tell(f"-{group}\n")
+        self._write(f"-{group}\n")
 
     async def close(self) -> None:
         killer, self._killer = self._killer, None
@@ -55,7 +55,7 @@ class ProcessGroups:
         finally:
             os.close(theirs)
 
-    def _tell(self, line: str) -> None:
+    def _write(self, line: str) -> None:
         if self._killer is not None:
             with suppress(OSError):  # it was killed; the children themselves end all the same
                 os.write(self._pipe, line.encode())
