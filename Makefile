@@ -1,8 +1,10 @@
-# Every command sets up what it needs: a virtual environment with the pinned versions.
+# Every command sets up what it needs: a virtual environment with the pinned versions of what running
+# needs, or also of what development needs. The first is a part of the second: one folder holds both.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+CAN_RUN := $(VENV)/.ready-run
 # Tests wait for processes more than they compute, so that four share two cores well. Each worker
 # begins at another place, so that those that wait run beside those that compute.
 WORKERS ?= 4
@@ -11,25 +13,32 @@ TESTS ?= tests
 export PYTHONDONTWRITEBYTECODE :=
 # Options of the fault bench, such as --only 3,55 or --seed 7.
 FAULTS ?=
+# The generated code of the example with pages.
+TRACKERS := examples/export_users/frontend/src/lib/forge --app examples.export_users.app:app
+COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-header -q
 BENCHMARKS ?= benchmarks $(addprefix benchmarks.,live schedules dead_letters reprocess telemetry hostile)
 
 .DEFAULT_GOAL := help
-.PHONY: help run feeds firm images test check faults bench format lock clean
+.PHONY: help run feeds firm images trackers test check faults bench format lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(READY) ## start PostgreSQL, run the example jobs before your eyes
+run: $(CAN_RUN) ## start PostgreSQL, run the example jobs before your eyes
 	@$(BIN)/python examples/tour/run.py
 
-feeds: $(READY) ## run the feeds example: schedules, subscriptions, backoff, WebSub
+feeds: $(CAN_RUN) ## run the feeds example: schedules, subscriptions, backoff, WebSub
 	@$(BIN)/python -m examples.feeds
 
 images: $(READY) ## run the images example: SQS, S3 and CloudFront as moto plays them
 	@$(BIN)/python -m examples.images
 
-firm: $(READY) ## run the firm example: tenants, payload rules, error classes, dead letters
+firm: $(CAN_RUN) ## run the firm example: tenants, payload rules, error classes, dead letters
 	@$(BIN)/python -m examples.firm
+
+trackers: $(READY) ## run the pages of the export example, with Svelte and React
+	@$(BIN)/python -m examples.export_users
 
 test: $(READY) ## run every test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(TESTS)
@@ -38,9 +47,10 @@ check: $(READY) ## format, lint, types, import contracts, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -p no:cacheprovider tests/typing
+	$(BIN)/python -m pytest -p no:cacheprovider tests/typing tests/clients/typescript/test_checks.py
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.generate --check
+	$(BIN)/forge generate typescript $(TRACKERS) --check
 
 faults: $(READY) ## every fault of the fault bench as a table, and the long chaos run
 	@status=0; $(BIN)/python -m faultbench $(FAULTS) || status=1; \
@@ -54,18 +64,26 @@ format: $(READY) ## format the code and write the generated files
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/python -m tools.generate
+	$(BIN)/python -m tools.node npm run format
+	$(BIN)/forge generate typescript $(TRACKERS)
 
 lock: $(READY) ## choose the newest versions and pin them (needs uv)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-header -q --all-extras pyproject.toml requirements/dev.in -o requirements/dev.lock
+	$(COMPILE) --all-extras pyproject.toml requirements/run.in requirements/dev.in -o requirements/dev.lock
+	$(COMPILE) --extra embedded --extra server --constraints requirements/dev.lock --no-annotate \
+		pyproject.toml requirements/run.in -o requirements/run.lock
 
 clean: ## remove what the other commands made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .faults
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .faults \
+		clients/typescript/node_modules clients/typescript/dist
 
-$(READY): requirements/dev.lock pyproject.toml
+$(READY): requirements/dev.lock $(CAN_RUN)
+	$(BIN)/python -m pip install -q --require-hashes -r requirements/dev.lock
+	@touch $@
+
+$(CAN_RUN): requirements/run.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Forge needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --require-hashes -r requirements/dev.lock
+	$(BIN)/python -m pip install -q --require-hashes -r requirements/run.lock
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
-	@touch $(READY)
+	@touch $@

@@ -1,1 +1,1 @@
-update forge_jobs set status = 'completed', completed_at = now() where status = 'running';
+update forge_jobs set status = 'completed', version = version + 1, completed_at = now() where status = 'running';

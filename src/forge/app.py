@@ -31,6 +31,7 @@ from forge.jobs.dispatch import Dispatcher
 from forge.jobs.follow import Watcher
 from forge.jobs.handle import JobHandle
 from forge.jobs.session import Session, Sessions, Telemetry
+from forge.jobs.watch_token import own_watch_token
 from forge.schedules.app_schedules import Schedules
 from forge.store import jobs
 from forge.store.borrowed import run_on
@@ -263,6 +264,10 @@ class Forge:
     def handle(self, job_id: UUID | str) -> JobHandle[Any]:
         """Return the handle of a job that was dispatched earlier; its result is plain JSON."""
         return JobHandle(self, check_uuid(job_id))
+
+    def watch_token(self, job_id: UUID | str) -> str:
+        """Return a token with which a browser can follow this one job for an hour."""
+        return own_watch_token(check_uuid(job_id), self.config.auth.secret)
 
     async def cancel(
         self, job_id: UUID | str, *, reason: str | None = None, **options: "Unpack[DispatchOptions]"

@@ -206,3 +206,30 @@ def test_an_app_with_wrong_settings_gets_an_error_that_lists_them(config: Any) -
 def test_an_app_with_a_wrong_database_gets_an_error_with_the_correct_form(url: Any) -> None:
     with pytest.raises(InvalidValue, match="database_url must be a URL such as postgresql://user"):
         Forge(Config(), database_url=url)
+
+
+async def indented(ctx: Any) -> None:
+    """Say what it does.
+
+        An example.
+
+    The end.
+    """
+
+
+async def unstorable(ctx: Any) -> None:
+    "A NUL \0 and a lone surrogate \ud800."
+
+
+@pytest.mark.parametrize(
+    ("handler", "description"),
+    [
+        (indented, "Say what it does.\n\n    An example.\n\nThe end."),
+        (unstorable, "A NUL � and a lone surrogate ?."),
+        (good, None),
+    ],
+)
+def test_the_docstring_of_the_handler_describes_the_type(
+    handler: Any, description: str | None
+) -> None:
+    assert forge.job(handler).job_type.description == description

@@ -87,7 +87,7 @@ def test_every_job_was_announced_by_a_message(ran: tuple[str, str]) -> None:
     with psycopg.connect(ran[1]) as connection:
         left = connection.execute("select count(*) from forge_outbox").fetchone()
         enabled = connection.execute(
-            "select count(*) from pg_trigger where tgname like 'forge_jobs_tell%' "
+            "select count(*) from pg_trigger where tgname like 'forge_jobs_outbox%' "
             "and tgenabled <> 'D'"
         ).fetchone()
 

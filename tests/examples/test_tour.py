@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from contextlib import suppress
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,28 @@ import pytest
 from tests.cli.command import FORGE
 from tests.cli.terminal import terminal
 from tests.faults.kit.process import wait_until
+from tests.surface.test_dependencies import RUN_LOCK, pins
 
 CHECKOUT = Path(__file__).parents[2]
 TOUR = [sys.executable, str(CHECKOUT / "examples/tour/run.py")]
+# The examples that `make` starts with these packages.
+IMPORTS = """
+import importlib, pkgutil
+for example in ("examples.feeds", "examples.firm"):
+    for module in pkgutil.iter_modules([example.replace(".", "/")], f"{example}."):
+        importlib.import_module(module.name)
+"""
+# Hides packages from every process, as if they were not installed.
+BLOCKER = """
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError(f"{{name}} is not in requirements/run.lock", name=name)
+
+sys.meta_path.insert(0, Blocker())
+"""
 IT_STAYS_UP = "The worker stays up until Ctrl-C"
 
 
@@ -36,6 +56,19 @@ def test_without_a_terminal_it_ends_and_its_output_matches_the_database(empty_ur
         }
         assert IT_STAYS_UP not in output
         assert "\x1b" not in output
+
+
+def test_it_runs_with_the_packages_of_make_run_alone(empty_url: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BLOCKER.format(blocked=_not_for_running()))
+    env = os.environ | {"FORGE_DATABASE_URL": empty_url, "PYTHONPATH": str(tmp_path)}
+
+    refused = subprocess.run([sys.executable, "-c", "import pytest"], env=env, check=False)
+    imported = subprocess.run([sys.executable, "-c", IMPORTS], env=env, cwd=CHECKOUT, check=False)
+    output = _run_to_its_end(env)
+
+    assert refused.returncode != 0
+    assert imported.returncode == 0
+    assert "count_letters" in output
 
 
 def test_without_a_terminal_it_prints_each_step_on_its_own_line(empty_url: str) -> None:
@@ -104,6 +137,16 @@ def _embedded_in(folder: Path) -> dict[str, str]:
     env = os.environ | {"FORGE_EMBEDDED_FOLDER": str(folder / ".forge"), "TERM": "xterm"}
     env.pop("FORGE_DATABASE_URL", None)
     return env
+
+
+def _not_for_running() -> list[str]:
+    """Return the modules of all packages that requirements/run.lock does not have."""
+    kept = {name.replace("-", "_") for name in (*pins(RUN_LOCK), "forge-jobs", "pip")}
+    return [
+        module
+        for module, packages in packages_distributions().items()
+        if not kept & {re.sub(r"[-.]", "_", package).lower() for package in packages}
+    ]
 
 
 def _run_to_its_end(env: dict[str, str]) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-from pydantic import BaseModel
+from pydantic import BaseModel, computed_field
 
 from forge import Forge, JobContext
 
@@ -16,12 +16,27 @@ class Export(BaseModel):
     rows: int = 1
 
 
+class Exported(BaseModel):
+    """Output of an export."""
+
+    file: str
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def extension(self) -> str:
+        return self.file.rpartition(".")[2]
+
+
 def add_jobs(app: Forge) -> None:
     """Give an app the jobs of these tests."""
 
     @app.job
-    async def export_users(ctx: JobContext, input: Export) -> dict:
-        return {"format": input.format}
+    async def export_users(ctx: JobContext, input: Export) -> Exported:
+        """Export the users of a tenant.
+
+        As one file.
+        """
+        return Exported(file=f"users.{input.format}")
 
     @app.job(idempotent="input.payment_id")
     async def charge(ctx: JobContext, input: dict) -> None: ...

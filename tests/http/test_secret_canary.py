@@ -81,6 +81,7 @@ async def test_no_route_shows_a_secret(
     shown = {}
     for path in (
         f"/_api/jobs/{handle.id}",
+        f"/_api/jobs/{handle.id}/live",
         f"/_api/jobs/{handle.id}/attempts",
         "/_api/jobs",
         f"/_api/jobs?q={CANARY}",

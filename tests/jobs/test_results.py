@@ -77,7 +77,7 @@ async def test_an_unknown_job_raises_immediately(app: Forge) -> None:
 async def test_updates_start_with_the_current_state_and_end_with_the_final_one(
     app: Forge, work: Work
 ) -> None:
-    @app.job(retry=Retry(max_backoff="50ms"))
+    @app.job(retry=Retry(max_backoff="1s"))  # long enough to be seen on a busy machine
     async def twice(ctx: JobContext) -> str:
         ctx.progress(50, f"attempt {ctx.attempt}")
         if not ctx.is_retry:

@@ -29,6 +29,7 @@ FULL = JobType(
     retry=Retry(backoff="linear", max_backoff="10m"),
     input_schema='{"type":"object"}',
     output_schema='{"type":"integer"}',
+    description="Render a film.\n\nIn “4K” \N{REPLACEMENT CHARACTER}.",
 )
 
 

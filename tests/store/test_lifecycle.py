@@ -152,6 +152,19 @@ async def test_each_verb_follows_the_lifecycle_table_or_changes_nothing(
     assert await _status(psql, given.id) == (expected or status)
 
 
+@pytest.mark.parametrize(("status", "verb"), LIFECYCLE)
+async def test_each_verb_counts_its_change_in_the_version(
+    psql: "Psql[Any]", database: Database, status: Status, verb: Verb
+) -> None:
+    given = await _given(psql, database, status)
+    before = await psql.fetchval("select version from forge_jobs")
+    await psql.execute("alter table forge_jobs disable trigger forge_jobs_version")
+
+    await ACTS[verb](given)
+
+    assert await psql.fetchval("select version from forge_jobs") == before + 1
+
+
 @pytest.mark.parametrize("status", [Status.PENDING, Status.RETRY])
 async def test_a_claim_with_a_free_slot_starts_at_once(
     psql: "Psql[Any]", database: Database, status: Status

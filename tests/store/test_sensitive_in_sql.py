@@ -166,7 +166,8 @@ def test_names_mean_the_same_in_every_spelling_and_company(psql: Psql) -> None:
 
     for value, step in VALUES:
         found = psql.execute(
-            "select name, forge_may_tell(name) and forge_is_secret(name, %(value)s::text::jsonb) "
+            "select name, "
+            "forge_may_be_secret(name) and forge_is_secret(name, %(value)s::text::jsonb) "
             "from unnest(%(names)s::text[]) as name",
             {"value": json.dumps(value), "names": names[::step]},
         ).fetchall()
@@ -183,7 +184,7 @@ def test_names_of_content_mean_the_same_in_every_place(
     names = _company(("", "user", *WHOLES), words, ("", *KINDS, "id", "name", "weight"))
 
     found = psql.execute(
-        "select name, case when %(inside)s > 0 or forge_may_tell(name) "
+        "select name, case when %(inside)s > 0 or forge_may_be_secret(name) "
         "then forge_content_place(name, %(inside)s, %(beside)s) else 0 end "
         "from unnest(%(names)s::text[]) as name",
         {"inside": int(inside), "beside": beside_subject, "names": names},

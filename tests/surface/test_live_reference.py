@@ -19,7 +19,7 @@ def test_every_message_is_documented() -> None:
     documented = {
         found[1] for row in table(PAGE, "message") if (found := re.search(r'"(\w+)"', row[0][9:]))
     }
-    client_messages = {messages.AuthMessage, messages.Subscribe, messages.Unsubscribe}
+    client_messages = {messages.AuthMessage, messages.SubscribeMessage, messages.UnsubscribeMessage}
     client_message_names = {
         kind.model_fields["type"].annotation.__args__[0] for kind in client_messages
     }  # type: ignore[union-attr]

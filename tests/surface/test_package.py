@@ -1,5 +1,6 @@
 """The package on PyPI: license, project URLs, and a README whose links work there."""
 
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command import APPS
 from tests.surface.pages import CHECKOUT, HOSTED
 
 
@@ -76,3 +78,24 @@ def test_the_package_names_no_private_registry() -> None:
     named = re.findall(r"https?://([^/\s\"]+)", Path(CHECKOUT / "pyproject.toml").read_text())
 
     assert set(named) == {"github.com"}
+
+
+def test_the_package_generates_typescript_with_the_source_of_the_client(
+    wheel: zipfile.ZipFile, tmp_path: Path
+) -> None:
+    wheel.extractall(tmp_path / "installed")
+    command = [sys.executable, "-m", "forge.cli.main", "generate", "typescript", str(tmp_path)]
+
+    subprocess.run(
+        [*command, "--app", "shop:app"],
+        cwd=APPS,
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "installed")},
+        check=True,
+        capture_output=True,
+    )
+
+    source = CHECKOUT / "clients" / "typescript" / "src"
+    modules = {path.relative_to(source) for path in source.rglob("*.ts")}
+    copied = {path.relative_to(tmp_path / "client") for path in tmp_path.glob("client/**/*.ts")}
+    assert copied == modules
+    assert len(modules) > 5

@@ -42,6 +42,10 @@ COMMANDS: CommandTable = {
         },
     ),
     "doctor": "forge.cli.doctor.command:doctor",
+    "generate": CommandGroup(
+        "Write code for other languages from the app's job types.",
+        {"typescript": "forge.cli.generate.typescript:typescript"},
+    ),
     "jobs": CommandGroup(
         "List, show, cancel and delete jobs, and run them now.",
         {

@@ -11,8 +11,8 @@ from forge.config.sources import Section
 from forge.config.values import (
     DatabaseUrl,
     Duration,
-    Names,
     NonEmptyText,
+    Origins,
     moment,
     sha256_hex,
     signing_secret,
@@ -38,8 +38,8 @@ class ServerConfig(Section):
     database_url: DatabaseUrl = None
     # None means 1 MB more than max_input.
     max_body: Annotated[int | None, BeforeValidator(lambda v: v if v is None else size(v))] = None
-    # Other origins whose pages may open a WebSocket; the server's own always may.
-    allowed_origins: Names = ()
+    # Other origins whose pages may open a WebSocket and read responses; the server's own may.
+    allowed_origins: Origins = ()
     # Which priorities callers without the role staff may set: that of the type, or any.
     priorities: Literal["type", "any"] = "type"
     # How many pending jobs a tenant may have before the server rejects more; None is no limit.

@@ -72,12 +72,25 @@ def size(value: object) -> int:
 
 def names(value: object) -> tuple[str, ...]:
     """Accept a list of names, or text separated by commas."""
-    given = value.split(",") if isinstance(value, str) else value
-    if isinstance(given, Iterable):
-        found = tuple(name.strip() if isinstance(name, str) else "" for name in given)
-        if all(found):
-            return found
-    raise InvalidValue(f'must be a list of names, such as ["mail", "reports"], not {value!r}')
+    found = _texts(value)
+    if found is None:
+        raise InvalidValue(f'must be a list of names, such as ["mail", "reports"], not {value!r}')
+    return found
+
+
+def origins(value: object) -> tuple[str, ...]:
+    """Accept a list of origins as browsers send them, or text separated by commas."""
+    found = _texts(value)
+    for origin in (value,) if found is None else found:
+        sent = _sent_origin(origin)
+        if sent is None:
+            raise InvalidValue(
+                f'must be a list of origins, such as ["https://shop.example"], not {origin!r}; '
+                "name each one: there are no wildcards"
+            )
+        if sent != origin:
+            raise InvalidValue(f"has {origin!r}, which browsers send as {sent!r}; write that")
+    return found or ()
 
 
 def queue_names(value: object) -> tuple[str, ...] | None:
@@ -143,6 +156,30 @@ def _hide_if_password(parameter: re.Match[str]) -> str:
     return f"{parameter[1]}=***" if is_password else parameter[0]
 
 
+def _texts(value: object) -> tuple[str, ...] | None:
+    """Return a list of texts, or text separated by commas; None for anything else."""
+    given = value.split(",") if isinstance(value, str) else value
+    if not isinstance(given, Iterable):
+        return None
+    found = tuple(text.strip() if isinstance(text, str) else "" for text in given)
+    return found if all(found) else None
+
+
+def _sent_origin(value: object) -> str | None:
+    """Return the origin of a URL as browsers send it; None if it names no host."""
+    written = _ORIGIN.fullmatch(value.lower()) if isinstance(value, str) else None
+    if written is None:
+        return None
+    scheme, host, port = written["scheme"], written["host"], written["port"]
+    is_default = port is None or _DEFAULT_PORTS.get(scheme) == int(port)
+    return f"{scheme}://{host}" if is_default else f"{scheme}://{host}:{int(port)}"
+
+
+_ORIGIN = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<host>[a-z0-9._-]+|\[[0-9a-f:]+\])"
+    r"(?::(?P<port>[0-9]{1,5}))?/?",
+)
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _SIZE = re.compile(r"([0-9]{1,9}) ?(B|KB|MB|)", re.IGNORECASE)
 _BYTES = {"": 1, "B": 1, "KB": 1024, "MB": 1024**2}
@@ -154,6 +191,7 @@ _DATABASE_URL = re.compile(r"postgres(ql)?://\S+")
 _APP = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 Duration = Annotated[timedelta, BeforeValidator(duration)]
+Origins = Annotated[tuple[str, ...], BeforeValidator(origins)]
 Names = Annotated[tuple[str, ...], BeforeValidator(names)]
 DatabaseUrl = Annotated[str | None, BeforeValidator(database_url)]
 NonEmptyText = Annotated[str, BeforeValidator(filled)]

@@ -99,6 +99,7 @@ class JobRecord:
     cancelled_at: datetime | None
     last_heartbeat: datetime | None
     lease: int
+    version: int
     crashes: int
     lone_crashes: int
     suspect: bool

@@ -61,6 +61,7 @@ class Column(NamedTuple):
 JOB_COLUMNS = (
     Column("id", "uuid", "UUIDv7: sorts by creation time", "job", reaches="worker"),
     Column("lease", "bigint", "grows by one at every claim and never shrinks", reaches="handler"),
+    Column("version", "bigint", "grows by one at every change of the row"),
     Column("status", "varchar(32)", "its place in the [lifecycle](lifecycle.md)"),
     Column("worker_id", "uuid", "the worker that claimed it last"),
     Column("attempts", "integer", "how many attempts it has had", reaches="worker"),

@@ -42,6 +42,8 @@ class JobType(NamedTuple):
     # JSON Schemas as text; None: any JSON.
     input_schema: str | None = None
     output_schema: str | None = None
+    # The docstring of its handler.
+    description: str | None = None
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:

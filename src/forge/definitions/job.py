@@ -110,6 +110,7 @@ class JobDefinition(Generic[In, Out, Returned]):
             dead_letter=_check_flag(dead_letter, f"{self.name}: dead_letter"),
             isolation=isolation,
             retry=policy,
+            description=_description(handler),
         )
         self.takes_input, self.input_type, self.output_type = _signature(handler, self.name)
         self.input_adapter = adapter_of(self.input_type, self.name)
@@ -281,6 +282,12 @@ def _handler_kind(handler: Handler, isolation: str, name: str) -> HandlerKind:
     if isolation == "process":
         return "process"
     return "async" if inspect.iscoroutinefunction(handler) else "thread"
+
+
+def _description(handler: Handler) -> str | None:
+    """Return the docstring, without what PostgreSQL cannot store."""
+    doc = inspect.cleandoc(handler.__doc__ or "").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return doc.encode(errors="replace").decode() or None
 
 
 def _capability(value: str | None) -> str | None:

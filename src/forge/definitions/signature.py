@@ -145,6 +145,11 @@ def adapter_of(hint: Any, name: str) -> TypeAdapter[Any] | None:
             f"{name}: values of {hint!r} cannot be checked ({error.message}); use a pydantic "
             "model, a dataclass, a TypedDict or dict"
         ) from None
+    except RecursionError:  # `readable` cannot replace a TypedDict that contains itself
+        raise InvalidValue(
+            f"{name}: {hint!r} contains itself, which Python before 3.12 supports only for "
+            "TypedDict of typing_extensions; import it from there"
+        ) from None
 
 
 def schema_of(

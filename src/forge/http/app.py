@@ -3,7 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 
@@ -15,8 +16,9 @@ from forge.http.auth.watch_tokens import WatchTokens, new_secret
 from forge.http.dead_letters import routes as dead_letters
 from forge.http.jobs import dispatch, eta, job_requests, job_types, read, watch
 from forge.http.jobs.pending_limit import PendingLimit
-from forge.http.live import event_stream, websocket
+from forge.http.live import event_stream, poll, websocket
 from forge.http.live.access import LiveHub
+from forge.http.middleware.cors import Cors
 from forge.http.middleware.json_route import JsonFastPath
 from forge.http.middleware.limits import RequestLimits
 from forge.http.middleware.request_metrics import RequestMetrics
@@ -46,8 +48,17 @@ ROUTERS = (
     document.router,
     eta.router,
     metrics.router,
+    poll.router,
     event_stream.router,
     websocket.router,
+)
+
+
+# Newer versions of FastAPI trace requests themselves: with the query, and so with watch tokens.
+_WITHOUT_TELEMETRY: dict[str, Any] = (
+    {"telemetry": {"tracing": False, "metrics": False, "logs": False}}
+    if "telemetry" in signature(FastAPI).parameters
+    else {}
 )
 
 
@@ -67,6 +78,7 @@ def create_app(
         # document.router serves /openapi.json, which requires a role.
         openapi_url=None,
         redirect_slashes=False,
+        **_WITHOUT_TELEMETRY,
     )
     settings = app.config
     api.state.forge = app
@@ -92,6 +104,10 @@ def create_app(
     api.add_middleware(TrailingSlash)
     api.add_middleware(
         RequestLimits, max_body=settings.server.body_limit(settings.payload.max_input)
+    )
+    # Outside of the limits: their errors are for pages, too.
+    api.add_middleware(
+        Cors, allowed_origins=lambda: app.config.server.allowed_origins, routes=api.routes
     )
     api.add_middleware(RequestMetrics, metrics=app.metrics.api)
     return api

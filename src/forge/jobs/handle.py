@@ -23,6 +23,8 @@ class HandleApp(Protocol):
 
     async def watcher(self) -> Watcher: ...
 
+    def watch_token(self, job_id: UUID | str) -> str: ...
+
     async def cancel(
         self, job_id: UUID | str, *, reason: str | None = None
     ) -> "JobHandle[Any]": ...
@@ -83,6 +85,10 @@ class JobHandle(Generic[Out_co]):
             f"{record.job_type} {self.id} ended as {record.status}: {reason}; "
             f"see `forge jobs show {self.id}`"
         )
+
+    def watch_token(self) -> str:
+        """Return a token with which a browser can follow this job for an hour."""
+        return self._app.watch_token(self.id)
 
     async def cancel(self, reason: str | None = None) -> "JobHandle[Any]":
         """Ask a worker to cancel the job; returns the handle of that request."""

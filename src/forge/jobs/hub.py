@@ -245,7 +245,14 @@ def _notify(callbacks: Iterable[Callback[T]], job_id: UUID, news: T | ForgeError
 
 def _still_running(row: Row) -> Row:
     """Show a job whose output is not written yet as running: a final status ends the watch."""
-    return {**row, "status": Status.RUNNING, "completed_at": None, "output": None}
+    # With the version before: the same row may soon be shown as completed without an output.
+    return {
+        **row,
+        "status": Status.RUNNING,
+        "version": row["version"] - 1,
+        "completed_at": None,
+        "output": None,
+    }
 
 
 def _now() -> float:

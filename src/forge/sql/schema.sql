@@ -4,6 +4,7 @@
 CREATE TABLE public.forge_jobs (
     id uuid DEFAULT public.forge_uuidv7() NOT NULL,
     lease bigint DEFAULT 0 NOT NULL,
+    version bigint DEFAULT 0 NOT NULL,
     status character varying(32) DEFAULT 'pending'::character varying NOT NULL,
     worker_id uuid,
     attempts integer DEFAULT 0 NOT NULL,
@@ -189,7 +190,8 @@ CREATE TABLE public.forge_job_types (
     input_schema jsonb,
     output_schema jsonb,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    allow_sensitive text[] DEFAULT '{}'::text[] NOT NULL
+    allow_sensitive text[] DEFAULT '{}'::text[] NOT NULL,
+    description text
 );
 
 CREATE TABLE public.forge_schedule_types (
@@ -328,6 +330,23 @@ CREATE INDEX forge_schedules_due ON public.forge_schedules USING btree (public.f
 
 CREATE INDEX forge_schedules_owned ON public.forge_schedules USING btree (worker_id) WHERE (running_since IS NOT NULL);
 
+CREATE FUNCTION public.forge_add_to_outbox() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+declare
+    first_send constant timestamptz := greatest(new.scheduled_at - interval '15 minutes', now());
+begin
+    if tg_op = 'INSERT' then
+        insert into forge_outbox (job_id, send_at) values (new.id, first_send);
+    else
+        insert into forge_outbox (job_id, send_at) values (new.id, first_send)
+        on conflict (job_id) do update set send_at = excluded.send_at, sends = 0;
+    end if;
+    return null;
+end
+$$;
+
 CREATE FUNCTION public.forge_agreed(what text, inside jsonb, outside text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $_$
@@ -347,6 +366,43 @@ begin
     return coalesce(said, outside);
 end
 $_$;
+
+CREATE FUNCTION public.forge_begin_job() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+declare
+    holder uuid := case
+        when new.tenant_id is null
+            then (select known.job_id from forge_idempotency_keys as known
+                  where known.tenant_id is null and known.key::text = new.idempotency_key::text)
+            else (select known.job_id from forge_idempotency_keys as known
+                  where known.tenant_id = new.tenant_id and known.key::text = new.idempotency_key::text)
+    end;
+begin
+    if new.status::text <> 'pending' or new.lease <> 0 or new.attempts <> 0
+       or new.priority <> all ('{0, 25, 50, 75, 100}') or new.max_attempts < 1 then
+        raise exception 'job % cannot begin with status %, lease %, priority % and max_attempts %',
+            new.id, new.status, new.lease, new.priority, new.max_attempts
+            using errcode = 'check_violation', constraint = 'forge_jobs_begin',
+                  hint = 'insert it as pending, with one of the priorities 0, 25, 50, 75, 100 and at least one attempt';
+    end if;
+    if holder is null then
+        insert into forge_idempotency_keys as known (tenant_id, key, job_id)
+        values (new.tenant_id, new.idempotency_key, new.id)
+        on conflict on constraint forge_idempotency_keys_unique do update set job_id = known.job_id
+        returning known.job_id into holder;
+    end if;
+    if holder <> new.id then
+        raise exception 'idempotency key % of % already belongs to job %', quote_literal(new.idempotency_key::text),
+            coalesce('tenant ' || new.tenant_id::text, 'no tenant'), holder
+            using errcode = 'unique_violation', constraint = 'forge_idempotency_keys_unique',
+                  table = 'forge_idempotency_keys',
+                  hint = 'use another key, or dispatch with forge_dispatch or the library, which return that job';
+    end if;
+    return null;
+end
+$$;
 
 CREATE FUNCTION public.forge_caller() RETURNS jsonb
     LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL SAFE
@@ -524,7 +580,7 @@ begin
                         select case when key = 'value' and jsonb_typeof(named) = 'string' then named #>> '{}'
                                     else key end as meant) as said
                      cross join lateral (
-                        select case when parts.place >= 10 or forge_may_tell(meant)
+                        select case when parts.place >= 10 or forge_may_be_secret(meant)
                                     then forge_content_place(meant, parts.place / 10, parts.value ?| '{subject,Subject}')
                                     else 0 end as place) as standing
                      cross join lateral (
@@ -547,7 +603,7 @@ begin
          cross join lateral (
             select coalesce(
                 'has a name that looks like ' || name_shape,
-                case when forge_may_tell(coalesce(alias, name)) and forge_is_secret(coalesce(alias, name), value)
+                case when forge_may_be_secret(coalesce(alias, name)) and forge_is_secret(coalesce(alias, name), value)
                      then 'has the name of a secret' end,
                 case when place % 10 > 0 and jsonb_typeof(value) = 'string' and forge_is_content(value #>> '{}', place % 10)
                      then case when name is null then 'is part' else 'has the name' end
@@ -596,6 +652,16 @@ begin
         else 0 end;
     return greatest(own, case when inside > 0 and is_kind then 3 when inside = 2 then 2 else 0 end)
            + 10 * case when own = 4 or inside = 2 then 2 when own > 0 then 1 else inside end;
+end
+$$;
+
+CREATE FUNCTION public.forge_count_change() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+begin
+    update forge_jobs set version = version + 1 where id = new.id;
+    return null;
 end
 $$;
 
@@ -744,36 +810,6 @@ CREATE FUNCTION public.forge_has(payload jsonb, name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN COALESCE(CASE jsonb_typeof((payload -> name)) WHEN 'string'::text THEN (btrim((payload ->> name), ' 	
 '::text) <> ''::text) ELSE ((payload -> name) <> ALL (ARRAY['null'::jsonb, '[]'::jsonb, '{}'::jsonb])) END, false);
-
-CREATE FUNCTION public.forge_hold_key() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-    AS $$
-declare
-    holder uuid := case
-        when new.tenant_id is null
-            then (select known.job_id from forge_idempotency_keys as known
-                  where known.tenant_id is null and known.key::text = new.idempotency_key::text)
-            else (select known.job_id from forge_idempotency_keys as known
-                  where known.tenant_id = new.tenant_id and known.key::text = new.idempotency_key::text)
-    end;
-begin
-    if holder is null then
-        insert into forge_idempotency_keys as known (tenant_id, key, job_id)
-        values (new.tenant_id, new.idempotency_key, new.id)
-        on conflict on constraint forge_idempotency_keys_unique do update set job_id = known.job_id
-        returning known.job_id into holder;
-    end if;
-    if holder <> new.id then
-        raise exception 'idempotency key % of % already belongs to job %', quote_literal(new.idempotency_key::text),
-            coalesce('tenant ' || new.tenant_id::text, 'no tenant'), holder
-            using errcode = 'unique_violation', constraint = 'forge_idempotency_keys_unique',
-                  table = 'forge_idempotency_keys',
-                  hint = 'use another key, or dispatch with forge_dispatch or the library, which return that job';
-    end if;
-    return null;
-end
-$$;
 
 CREATE FUNCTION public.forge_idempotency_key(job_type text, idempotent text, input jsonb) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -946,6 +982,10 @@ begin
 end
 $_$;
 
+CREATE FUNCTION public.forge_may_be_secret(name text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ((octet_length(name) <> length(name)) OR (regexp_replace(lower("left"(name, 200)), '[^a-z0-9]'::text, ''::text, 'g'::text) ~ 'passw|passphrase|passcode|secret|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|cookie|token|pwd|jwt|bearer|ssn|cvv|cvc|pin|otp|iban|body|content|doc|attachment|letter|transcript|html|markdown|mail|message|text|file|plain|raw'::text));
+
 CREATE FUNCTION public.forge_may_dispatch(caller jsonb, tenant_id bigint, job_type text, queue text, auth jsonb, max_attempts integer) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -996,10 +1036,6 @@ begin
 end
 $$;
 
-CREATE FUNCTION public.forge_may_tell(name text) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ((octet_length(name) <> length(name)) OR (regexp_replace(lower("left"(name, 200)), '[^a-z0-9]'::text, ''::text, 'g'::text) ~ 'passw|passphrase|passcode|secret|apikey|authorization|credential|privatekey|accesskey|encryptionkey|signingkey|creditcard|cardnum|socialsecurity|bankaccount|passportnumber|cookie|token|pwd|jwt|bearer|ssn|cvv|cvc|pin|otp|iban|body|content|doc|attachment|letter|transcript|html|markdown|mail|message|text|file|plain|raw'::text));
-
 CREATE FUNCTION public.forge_name_cause() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -1031,12 +1067,7 @@ declare
     moved text := format('job %s cannot go from %s (lease %s) to %s (lease %s)',
                          old.id, old.status, old.lease, new.status, new.lease);
 begin
-    if tg_op = 'INSERT' then
-        raise exception 'job % cannot begin with status %, lease %, priority % and max_attempts %',
-            new.id, new.status, new.lease, new.priority, new.max_attempts
-            using errcode = 'check_violation', constraint = 'forge_jobs_begin',
-                  hint = 'insert it as pending, with one of the priorities 0, 25, 50, 75, 100 and at least one attempt';
-    elsif old.status = new.status and old.lease = new.lease then
+    if old.status = new.status and old.lease = new.lease then
         raise exception 'job % cannot have priority % and max_attempts %', new.id, new.priority, new.max_attempts
             using errcode = 'check_violation', constraint = 'forge_jobs_begin',
                   hint = 'use one of the priorities 0, 25, 50, 75, 100 and at least one attempt';
@@ -1158,23 +1189,6 @@ begin
 end
 $$;
 
-CREATE FUNCTION public.forge_tell_of_job() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-    AS $$
-declare
-    first_send constant timestamptz := greatest(new.scheduled_at - interval '15 minutes', now());
-begin
-    if tg_op = 'INSERT' then
-        insert into forge_outbox (job_id, send_at) values (new.id, first_send);
-    else
-        insert into forge_outbox (job_id, send_at) values (new.id, first_send)
-        on conflict (job_id) do update set send_at = excluded.send_at, sends = 0;
-    end if;
-    return null;
-end
-$$;
-
 CREATE FUNCTION public.forge_uuidv7() RETURNS uuid
     LANGUAGE sql PARALLEL SAFE
     RETURN uuidv7();
@@ -1189,9 +1203,7 @@ CREATE TRIGGER forge_dead_letters_removed AFTER DELETE ON public.forge_dead_lett
 
 CREATE TRIGGER forge_dead_letters_review AFTER UPDATE OF status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload, request_id ON public.forge_dead_letters FOR EACH ROW WHEN ((((old.status)::text <> 'pending_review'::text) AND ((((((((new.status)::text IS DISTINCT FROM (old.status)::text) OR (new.reviewed_at IS DISTINCT FROM old.reviewed_at)) OR (new.reviewed_by IS DISTINCT FROM old.reviewed_by)) OR (new.notes IS DISTINCT FROM old.notes)) OR (new.new_job_id IS DISTINCT FROM old.new_job_id)) OR (new.edited_payload IS DISTINCT FROM old.edited_payload)) OR (new.request_id IS DISTINCT FROM old.request_id)))) EXECUTE FUNCTION public.forge_refuse_review();
 
-CREATE TRIGGER forge_jobs_begin AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN ((((new.status)::text <> 'pending'::text) OR (new.lease <> 0) OR (new.attempts <> 0) OR (new.priority <> ALL ('{0,25,50,75,100}'::integer[])) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
-
-CREATE TRIGGER forge_jobs_key AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN ((new.idempotency_key IS NOT NULL)) EXECUTE FUNCTION public.forge_hold_key();
+CREATE TRIGGER forge_jobs_begin AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN ((((new.status)::text <> 'pending'::text) OR (new.lease <> 0) OR (new.attempts <> 0) OR (new.priority <> ALL ('{0,25,50,75,100}'::integer[])) OR (new.max_attempts < 1) OR (new.idempotency_key IS NOT NULL))) EXECUTE FUNCTION public.forge_begin_job();
 
 CREATE TRIGGER forge_jobs_key_change AFTER UPDATE OF idempotency_key, tenant_id ON public.forge_jobs FOR EACH ROW WHEN ((((new.idempotency_key)::text IS DISTINCT FROM (old.idempotency_key)::text) OR ((new.idempotency_key IS NOT NULL) AND (new.tenant_id IS DISTINCT FROM old.tenant_id)))) EXECUTE FUNCTION public.forge_refuse_key_change();
 
@@ -1199,13 +1211,15 @@ CREATE TRIGGER forge_jobs_lifecycle AFTER UPDATE OF status, lease, worker_id ON 
 
 CREATE TRIGGER forge_jobs_limits AFTER UPDATE OF priority, max_attempts ON public.forge_jobs FOR EACH ROW WHEN (((new.priority <> ALL ('{0,25,50,75,100}'::integer[])) OR (new.max_attempts < 1))) EXECUTE FUNCTION public.forge_refuse_job();
 
-CREATE TRIGGER forge_jobs_tell AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN (((new.queue)::text <> 'forge'::text)) EXECUTE FUNCTION public.forge_tell_of_job();
+CREATE TRIGGER forge_jobs_outbox AFTER INSERT ON public.forge_jobs FOR EACH ROW WHEN (((new.queue)::text <> 'forge'::text)) EXECUTE FUNCTION public.forge_add_to_outbox();
 
-ALTER TABLE public.forge_jobs DISABLE TRIGGER forge_jobs_tell;
+ALTER TABLE public.forge_jobs DISABLE TRIGGER forge_jobs_outbox;
 
-CREATE TRIGGER forge_jobs_tell_again AFTER UPDATE OF status, scheduled_at ON public.forge_jobs FOR EACH ROW WHEN ((((new.status)::text = ANY ((ARRAY['pending'::character varying, 'retry'::character varying])::text[])) AND ((new.queue)::text <> 'forge'::text) AND (((old.status)::text <> ALL ((ARRAY['pending'::character varying, 'retry'::character varying])::text[])) OR (new.scheduled_at <> old.scheduled_at)))) EXECUTE FUNCTION public.forge_tell_of_job();
+CREATE TRIGGER forge_jobs_outbox_again AFTER UPDATE OF status, scheduled_at ON public.forge_jobs FOR EACH ROW WHEN ((((new.status)::text = ANY ((ARRAY['pending'::character varying, 'retry'::character varying])::text[])) AND ((new.queue)::text <> 'forge'::text) AND (((old.status)::text <> ALL ((ARRAY['pending'::character varying, 'retry'::character varying])::text[])) OR (new.scheduled_at <> old.scheduled_at)))) EXECUTE FUNCTION public.forge_add_to_outbox();
 
-ALTER TABLE public.forge_jobs DISABLE TRIGGER forge_jobs_tell_again;
+ALTER TABLE public.forge_jobs DISABLE TRIGGER forge_jobs_outbox_again;
+
+CREATE TRIGGER forge_jobs_version AFTER UPDATE ON public.forge_jobs FOR EACH ROW WHEN ((new.version = old.version)) EXECUTE FUNCTION public.forge_count_change();
 
 ALTER TABLE public.forge_attempts ENABLE ROW LEVEL SECURITY;
 
@@ -1241,7 +1255,11 @@ CREATE POLICY forge_tenant ON public.forge_outbox USING ((( SELECT public.forge_
 
 CREATE POLICY forge_tenant ON public.forge_schedules USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator)));
 
+REVOKE ALL ON FUNCTION public.forge_add_to_outbox() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.forge_agreed(what text, inside jsonb, outside text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_begin_job() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_caller() FROM PUBLIC;
 
@@ -1259,6 +1277,8 @@ REVOKE ALL ON FUNCTION public.forge_check_sensitive(payload jsonb, allowed text[
 
 REVOKE ALL ON FUNCTION public.forge_content_place(name text, inside integer, beside_subject boolean) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.forge_count_change() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.forge_count_dead_letters() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_current_tenant() FROM PUBLIC;
@@ -1268,8 +1288,6 @@ REVOKE ALL ON FUNCTION public.forge_dispatch(job_type text, input jsonb, priorit
 REVOKE ALL ON FUNCTION public.forge_forbids_move(was text, becomes text, growth bigint, owner uuid, lease bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_has(payload jsonb, name text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION public.forge_hold_key() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_idempotency_key(job_type text, idempotent text, input jsonb) FROM PUBLIC;
 
@@ -1295,11 +1313,11 @@ REVOKE ALL ON FUNCTION public.forge_lane(job_type text, queue text, worker_capab
 
 REVOKE ALL ON FUNCTION public.forge_looks_like(value text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.forge_may_be_secret(name text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.forge_may_dispatch(caller jsonb, tenant_id bigint, job_type text, queue text, auth jsonb, max_attempts integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_may_sign(caller jsonb, name text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION public.forge_may_tell(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_name_cause() FROM PUBLIC;
 
@@ -1322,7 +1340,5 @@ REVOKE ALL ON FUNCTION public.forge_ruled_payload(kind public.forge_job_types, p
 REVOKE ALL ON FUNCTION public.forge_signs_callers() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_take_keys(tenants bigint[], keys text[], jobs uuid[]) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION public.forge_tell_of_job() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_uuidv7() FROM PUBLIC;

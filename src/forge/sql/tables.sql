@@ -4,6 +4,7 @@
 create table forge_jobs (
     id uuid primary key default forge_uuidv7(),
     lease bigint not null default 0,  -- grows by one at every claim; an ack with an older lease is rejected
+    version bigint not null default 0,  -- grows by one at every change of the row
     status varchar(32) not null default 'pending',
     worker_id uuid,
     attempts integer not null default 0,
@@ -196,7 +197,8 @@ create table forge_job_types (
     input_schema jsonb,
     output_schema jsonb,
     updated_at timestamptz not null default now(),
-    allow_sensitive text[] not null default '{}'
+    allow_sensitive text[] not null default '{}',
+    description text  -- the docstring of its handler
 );
 
 -- One row per registered schedule type.

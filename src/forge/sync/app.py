@@ -128,6 +128,10 @@ class SyncForge:
         """Return the handle of a job that was dispatched earlier; its result is plain JSON."""
         return SyncHandle(self._loop, check_uuid(job_id))
 
+    def watch_token(self, job_id: UUID | str) -> str:
+        """Return a token with which a browser can follow this one job for an hour."""
+        return self._app.watch_token(job_id)
+
     def cancel(
         self, job_id: UUID | str, *, reason: str | None = None, **options: "Unpack[DispatchOptions]"
     ) -> SyncHandle:

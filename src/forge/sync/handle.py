@@ -51,6 +51,10 @@ class SyncHandle(Generic[Out_co]):
         """Wait until the job is final and return its output, or raise JobFailed."""
         return self._loop.wait(lambda app: JobHandle(app, self.id, self._job).result(timeout))
 
+    def watch_token(self) -> str:
+        """Return a token with which a browser can follow this job for an hour."""
+        return self._loop.app.watch_token(self.id)
+
     def cancel(self, reason: str | None = None) -> "SyncHandle[Any]":
         """Ask a worker to cancel the job; returns the handle of that request."""
         request = self._loop.wait(lambda app: app.cancel(self.id, reason=reason))

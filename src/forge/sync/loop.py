@@ -84,7 +84,7 @@ class LoopApp:
     """Keeps one thread for all callers of this process."""
 
     def __init__(self, app: Forge) -> None:
-        self._app = app
+        self.app = app
         self._opening = threading.Lock()
         self._opened: OpenedApp | None = None
         _EVERY.add(self)
@@ -92,7 +92,7 @@ class LoopApp:
     @property
     def database_url(self) -> str | None:
         """The configured URL, or that of the embedded server while it runs for `app.sync`."""
-        return (self._app.clone() if self._opened is None else self._opened.app).database_url
+        return (self.app.clone() if self._opened is None else self._opened.app).database_url
 
     def wait(self, ask: Callable[[Forge], Coroutine[Any, Any, T]]) -> T:
         """Await a verb of the app on the loop, and return its result."""
@@ -108,7 +108,7 @@ class LoopApp:
             )
         with self._opening:
             if self._opened is None:
-                self._opened = OpenedApp(self._app.clone(), LoopThread())
+                self._opened = OpenedApp(self.app.clone(), LoopThread())
                 self._opened.thread.wait(self._opened.app.schedules.plant_at_start())
             return self._opened
 

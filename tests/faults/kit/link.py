@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, Literal
 
-from tests.faults.kit.wire import Conversation, Cut, Matching, matches
+from tests.faults.kit.wire import Conversation, Cut, Matching, OpaqueConversation, matches
 
 FOUND_NOTHING = b"UPDATE 0\0"
 
@@ -73,6 +73,10 @@ class Network:
     bytes_dropped: int = 0
     # Whether a connection's end is swallowed while its last bytes are delivered.
     loses_fin: bool = False
+    # Whether the server is no PostgreSQL, so that statements cannot be cut or held.
+    is_opaque: bool = False
+    # Connections that send this are silent from then on.
+    swallows: Matching | None = None
 
 
 @dataclass
@@ -98,7 +102,9 @@ class Link:
         self._server = server
         self._network = network
         self._hold: Hold | None = None
-        self._conversation = Conversation(network.cuts)
+        self._conversation = (
+            OpaqueConversation() if network.is_opaque else Conversation(network.cuts)
+        )
         self._to_server = Lane(
             client.reader, server.writer, Random(f"{network.seed}:{number}:to server")
         )
@@ -131,6 +137,8 @@ class Link:
 
     def _from_client(self, chunk: bytes) -> bytes:
         statements = self._conversation.client_sent(chunk)
+        if self._network.swallows is not None and self.has_sent(self._network.swallows):
+            self.silence()
         for hold in self._network.holds:
             if not hold.happened and any(matches(hold.matching, text) for text in statements):
                 hold.happened = True

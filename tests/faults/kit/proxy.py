@@ -1,4 +1,4 @@
-"""A seeded TCP proxy between a client and PostgreSQL that breaks the network on demand."""
+"""A seeded TCP proxy before PostgreSQL or the HTTP server, which breaks the network on demand."""
 
 from __future__ import annotations
 
@@ -41,6 +41,13 @@ class Proxy:
         proxy = cls(Address.of(upstream), seed)
         proxy._listener = await asyncio.start_server(proxy._accept, "127.0.0.1", 0)
         proxy._port = proxy._listener.sockets[0].getsockname()[1]
+        return proxy
+
+    @classmethod
+    async def to_http(cls, upstream: str) -> Proxy:
+        """The same in front of an HTTP server; a connection matches by its first request."""
+        proxy = await cls.open(upstream)
+        proxy.network.is_opaque = True
         return proxy
 
     @classmethod
@@ -135,6 +142,16 @@ class Proxy:
             return len(chosen)
 
         return self._on_loop(silence)
+
+    def swallow(self, *, matching: Matching | None) -> None:
+        """Silence open and new connections that match, until this is called with None."""
+
+        def swallow() -> None:
+            self._network.swallows = matching
+            for link in self._chosen(matching) if matching is not None else ():
+                link.silence()
+
+        self._on_loop(swallow)
 
     def cut_after_commit(self, *, matching: Matching, times: int = 1) -> Cut:
         """Let the server commit the next matching statements, but reset before the answer."""

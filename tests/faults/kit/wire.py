@@ -119,6 +119,21 @@ class Conversation:
 
 
 @dataclass
+class OpaqueConversation:
+    """Passes the bytes of another protocol, and keeps what the client sent first."""
+
+    sent: set[str] = field(default_factory=set)
+
+    def client_sent(self, chunk: bytes) -> list[str]:
+        if not self.sent:
+            self.sent.add(chunk.decode("latin-1"))
+        return []
+
+    def server_sent(self, chunk: bytes) -> Answer:
+        return Answer(chunk, cut=False)
+
+
+@dataclass
 class Request:
     """One message of the client that the server will answer."""
 

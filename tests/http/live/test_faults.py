@@ -4,16 +4,18 @@ import asyncio
 from typing import Any
 from uuid import UUID
 
+import httpx
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from forge import Forge
-from forge.http.live import event_stream
+from forge.http.live import access
 from forge.store.connection.opening import Connector
 from tests.apps import MakeApp
 from tests.faults.kit.process import until
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
+from tests.http.job_client import code
 from tests.http.live.conftest import change
 from tests.http.live_client import Client, Served, client, events
 
@@ -113,7 +115,7 @@ async def test_job_that_changes_its_tenant_is_no_longer_shown(
         assert (await live.next())["code"] == "not_found"
 
 
-async def test_without_a_database_the_stream_is_unavailable_and_the_socket_waits(
+async def test_without_a_database_requests_are_refused_and_the_socket_waits(
     make_app: MakeApp,
     make_server_app: MakeServerApp,
     serve: Serve,
@@ -121,13 +123,17 @@ async def test_without_a_database_the_stream_is_unavailable_and_the_socket_waits
     token: MakeToken,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(event_stream, "FIRST_STATE_TIMEOUT", 0.3)
+    monkeypatch.setattr(access, "FIRST_STATE_TIMEOUT", 0.3)
     api = make_server_app(make_app())
     url, api.state.forge.database_url = api.state.forge.database_url, "postgresql://127.0.0.1:1/x"
     address = await serve(api)
     async with events(address, job_id, token("user")) as stream:
         assert stream.answer.status_code == 503
         assert stream.answer.headers["retry-after"]
+    async with httpx.AsyncClient(base_url=address) as http:
+        answer = await http.get(f"/_api/jobs/{job_id}/live", headers=token("user"))
+        assert code(answer) == (503, "unavailable")
+        assert answer.headers["retry-after"]
 
     async with client(address, token("user")) as live:
         await live.subscribe(job_id)

@@ -18,7 +18,7 @@ from tests.http.job_client import add_jobs, code
 
 OPEN = {"livez", "readyz"}
 # On loopback, or with a watch token.
-WITHOUT_TOKEN = {"openapi", "follow_job"}
+WITHOUT_TOKEN = {"openapi", "follow_job", "get_live_job"}
 
 
 class Person(BaseModel):
@@ -131,6 +131,7 @@ async def test_every_type_can_be_dispatched_with_its_own_schema(document: Any) -
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
     body = Draft202012Validator(document | schema)
 
+    assert operation["description"] == "Export the users of a tenant.\n\nAs one file."
     assert body.is_valid({"args": {"format": "csv"}})
     assert not body.is_valid({"args": {"rows": 1}})
     assert not body.is_valid({"args": {"format": "csv"}, "unknown": 1})

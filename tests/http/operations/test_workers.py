@@ -53,8 +53,11 @@ async def test_job_types_are_shown_with_their_defaults_and_schemas(
         "export_users",
         "send_mail",
     ]
-    assert charge["idempotent"] == "input.payment_id"
+    assert (charge["idempotent"], export["idempotent"]) == ("input.payment_id", None)
+    assert export["description"] == "Export the users of a tenant.\n\nAs one file."
+    assert charge["description"] is None
     assert export["input_schema"]["required"] == ["format"]
+    assert export["output_schema"]["required"] == ["file", "extension"]
     assert (mail["priority"], mail["queue"], mail["max_attempts"]) == (75, "mail", 7)
     assert (mail["timeout"], mail["input_schema"]) == ("1h", None)
 

@@ -30,6 +30,7 @@ CREATE TABLE known.forge_jobs (
 """
 OURS = {
     "lease": "bigint",
+    "version": "bigint",
     "crashes": "integer",
     "cancelled_at": "timestamp with time zone",
     "suspect": "boolean",

@@ -140,7 +140,8 @@ def make_server(
     from forge.http.connections.protocols import GuardedHttp, GuardedWebSocket
     from forge.http.live.messages import MAX_MESSAGE_SIZE
 
-    guard = Guard(ConnectionLimits.of(settings or ServerConfig()), events or Events())
+    settings = settings or ServerConfig()
+    guard = Guard(ConnectionLimits.of(settings), events or Events(), settings.allowed_origins)
 
     class Server(uvicorn.Server):
         """Leaves signals to us, so that an orderly shutdown exits with code 0."""

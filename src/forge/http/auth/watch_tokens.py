@@ -1,24 +1,23 @@
-"""Watch tokens: each gives access to the live updates of one job for an hour at most."""
+"""Creates and checks watch tokens: each ends with the key of the caller who requested it."""
 
-import hmac
-import re
 import secrets
 import time
-from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
+from forge.core.watch_token import (
+    APP,
+    LIFETIME,
+    WatchGrant,
+    make_watch_token,
+    mark_of,
+    read_watch_token,
+)
 from forge.http.auth.access import Identity
 from forge.http.auth.watched_file import FileUnreadable
 
-# Seconds.
-LIFETIME = 3600
-# Part of the signed text, so that no other signature with the same secret is a watch token.
-PURPOSE = b"forge watch token 2"
-CREATOR = b"forge watch token maker"
 UNBOUND = ""
-_FORM = re.compile(r"([0-9a-f]{1,12})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})")
 
 
 class WatchToken(NamedTuple):
@@ -33,6 +32,7 @@ class WatchTokens:
 
     `secret` and `keys` are read at each use: a new secret invalidates all watch tokens, and
     revoking a key invalidates those of its callers. Without `keys`, only the expiry is checked.
+    Tokens that applications make with the secret itself end with the secret.
     """
 
     def __init__(
@@ -48,30 +48,27 @@ class WatchTokens:
         """Return a token for one job, valid for an hour or as long as the caller's token."""
         secret = self._secret()
         key = (caller.key or UNBOUND) if self._is_bound else UNBOUND
-        mark = self._marks_now(secret).get(key) or _mark(key, secret)
+        mark = self._marks_now(secret).get(key) or mark_of(key, secret)
         latest = time.time() + LIFETIME
         expires_at = int(latest if caller.expires_at is None else min(latest, caller.expires_at))
-        signature = _signature(job_id, expires_at, mark, secret)
-        return WatchToken(f"{expires_at:x}.{mark}.{signature}", expires_at)
+        return WatchToken(
+            make_watch_token(job_id, WatchGrant(expires_at, mark), secret), expires_at
+        )
 
     def is_good(self, token: str, job_id: UUID) -> bool:
         """Whether a token is valid for this job now."""
-        match = _FORM.fullmatch(token)
-        if match is None:
-            return False
         try:
             secret = self._secret()
             marks = self._marks_now(secret)
         except FileUnreadable:
             return False
-        expires_at, mark = int(match[1], 16), match[2]
-        is_ours = hmac.compare_digest(match[3], _signature(job_id, expires_at, mark, secret))
-        return is_ours and time.time() < expires_at and mark in marks.values()
+        grant = read_watch_token(token, job_id, secret)
+        return grant is not None and time.time() < grant.expires_at and grant.mark in marks.values()
 
     def _marks_now(self, secret: bytes) -> dict[str, str]:
         keys = self._keys()
         if self._marked != (secret, keys):
-            self._marks = {key: _mark(key, secret) for key in keys}
+            self._marks = {key: mark_of(key, secret) for key in (*keys, APP)}
             self._marked = (secret, keys)
         return self._marks
 
@@ -83,17 +80,3 @@ def new_secret() -> str:
 
 def _unbound() -> frozenset[str]:
     return frozenset({UNBOUND})
-
-
-def _mark(key: str, secret: bytes) -> str:
-    """Return a keyed hash of a key: browsers that hold the token must not learn the key's hash."""
-    return _text(hmac.digest(secret, CREATOR + key.encode(), "sha256")[:16])
-
-
-def _signature(job_id: UUID, expires_at: int, mark: str, secret: bytes) -> str:
-    signed = b"%s|%s|%d|%s" % (PURPOSE, job_id.hex.encode(), expires_at, mark.encode())
-    return _text(hmac.digest(secret, signed, "sha256"))
-
-
-def _text(digest: bytes) -> str:
-    return urlsafe_b64encode(digest).rstrip(b"=").decode()

@@ -3,7 +3,7 @@
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from forge.config.server import ServerConfig
@@ -45,8 +45,11 @@ class ConnectionLimits(NamedTuple):
 class Guard:
     """Closes connections of one server that exceed a limit, and reports them."""
 
-    def __init__(self, limits: ConnectionLimits, events: Events) -> None:
+    def __init__(
+        self, limits: ConnectionLimits, events: Events, allowed_origins: Sequence[str] = ()
+    ) -> None:
         self.limits = limits
+        self.allowed_origins = allowed_origins
         self._events = events
         self._unreported: dict[str, int] = {}
         self._reported_at: dict[str, float] = {}

@@ -8,6 +8,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from forge.http.connections.limits import AUTHENTICATED, MIN_RATE, Guard, Guarded
+from forge.http.middleware.cors import cors_headers
 from forge.http.problems.problem import MEDIA_TYPE, Problem
 
 # Chunked bodies have a line before each chunk: allowed bytes of such lines per byte of body.
@@ -163,7 +164,11 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
         self._is_refused = True
         cycle = self.cycle
         if self._can_answer(problem):
-            self.transport.write(_answer(problem, self.server_state.default_headers))
+            headers = [
+                *self.server_state.default_headers,
+                *cors_headers(self.headers or [], self._guard.allowed_origins),
+            ]
+            self.transport.write(_answer(problem, headers))
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
             cycle.message_event.set()
@@ -204,10 +209,10 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
             self.transport.resume_reading()
 
 
-def _answer(problem: Problem, default_headers: list[tuple[bytes, bytes]]) -> bytes:
+def _answer(problem: Problem, further: list[tuple[bytes, bytes]]) -> bytes:
     body = json.dumps(problem.body()).encode()
     headers = [
-        *default_headers,
+        *further,
         (b"content-type", MEDIA_TYPE.encode()),
         (b"content-length", b"%d" % len(body)),
         *((name.lower().encode(), value.encode()) for name, value in problem.headers.items()),

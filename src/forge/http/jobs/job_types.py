@@ -24,6 +24,7 @@ class JobTypeOut(BaseModel):
     """A registered job type and its defaults."""
 
     name: str
+    description: str | None = Field(description="The docstring of its handler.")
     queue: str
     priority: PriorityValue
     max_attempts: int
@@ -40,7 +41,9 @@ class JobTypeOut(BaseModel):
     isolation: str
     retry: dict[str, Any] | None
     input_schema: dict[str, Any] | None = Field(description="JSON Schema of `args`; null: any.")
-    output_schema: dict[str, Any] | None
+    output_schema: dict[str, Any] | None = Field(
+        description="JSON Schema of the `output` of its jobs; null: any."
+    )
 
 
 @router.get("/_api/job_types", operation_id="list_job_types", response_model=Items[JobTypeOut])

@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
+from fastapi import Depends, Query
 from starlette.requests import HTTPConnection
 
-from forge.http.auth.access import Identity, RequiredRole
-from forge.http.live.view import LiveJob
+from forge.core.errors import DatabaseUnavailable, UnknownJob
+from forge.http.auth.access import AccessCheck, Identity, RequiredRole
+from forge.http.live.view import LiveState
 from forge.http.problems.problem import Problem
-from forge.jobs.hub import Hub
+from forge.jobs.hub import Hub, HubClosed
 from forge.store import jobs
 from forge.store.connection.database import Database
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 RECHECK_INTERVAL = 2.0
 # Seconds that a client may take to read a message.
 SEND_TIMEOUT = 30.0
+# Seconds to wait for the first state of a job.
+FIRST_STATE_TIMEOUT = 5.0
 
 
 class LiveHub:
@@ -32,14 +36,14 @@ class LiveHub:
     def __init__(self, app: "Forge") -> None:
         self._app = app
         self._database: Database | None = None
-        self.hub: Hub[LiveJob] | None = None
+        self.hub: Hub[LiveState] | None = None
 
-    async def open(self) -> Hub[LiveJob]:
+    async def open(self) -> Hub[LiveState]:
         """Return the hub on the app's present database; the app's session closes it."""
         session = await self._app.session()
         database = await session.database()
         if self.hub is None or self._database is not database:
-            self.hub = Hub(database, jobs.changed_view, LiveJob.from_row)
+            self.hub = Hub(database, jobs.changed_view, LiveState.from_row)
             self._database = database
             session.on_close(self.hub.close)
         return self.hub
@@ -60,7 +64,7 @@ class TokenAccess:
     def is_valid(self) -> bool:
         return self.authenticator.is_still_valid(self.identity)
 
-    def covers(self, job: LiveJob) -> bool:
+    def covers(self, job: LiveState) -> bool:
         return self.identity.tenant_id is None or self.identity.tenant_id == job.tenant_id
 
 
@@ -75,7 +79,7 @@ class WatchTokenAccess:
     def is_valid(self) -> bool:
         return self.watch_tokens.is_good(self.token, self.job_id)
 
-    def covers(self, job: LiveJob) -> bool:
+    def covers(self, job: LiveState) -> bool:
         return True
 
 
@@ -106,6 +110,46 @@ def access_by_watch_token(connection: HTTPConnection, token: str, job_id: UUID) 
             headers={"WWW-Authenticate": "Bearer"},
         )
     return access
+
+
+class FollowerCheck(AccessCheck):
+    """Allows callers with the role, and callers with a watch token for the job."""
+
+    async def __call__(
+        self,
+        connection: HTTPConnection,
+        job_id: UUID,
+        watch_token: Annotated[
+            str | None, Query(description="Access to this job, instead of a bearer token.")
+        ] = None,
+    ) -> JobAccess:
+        if watch_token is None:
+            return access_by_header(connection)
+        return access_by_watch_token(connection, watch_token, job_id)
+
+
+Follower = Annotated[JobAccess, Depends(FollowerCheck(RequiredRole.USER))]
+
+
+async def current_state(hub: Hub[LiveState], job_id: UUID, access: JobAccess) -> LiveState:
+    """Return the state of a job, or raise UnknownJob if it is not one of the caller's."""
+    with hub.watching(job_id) as newest:
+        try:
+            async with asyncio.timeout(FIRST_STATE_TIMEOUT):
+                job = await newest.next()
+        except TimeoutError:
+            raise DatabaseUnavailable(
+                f"no answer within {FIRST_STATE_TIMEOUT:g} s; try again"
+            ) from None
+        except HubClosed:
+            raise Problem(
+                "unavailable",
+                "the server is shutting down; reconnect",
+                headers={"Retry-After": "1"},
+            ) from None
+    if not access.covers(job):
+        raise UnknownJob.of(job_id)
+    return job
 
 
 async def until_first_ends(*parts: Coroutine[Any, Any, None]) -> None:

@@ -1,28 +1,27 @@
 """`GET /_api/jobs/{id}/events`: follows one job with server-sent events."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Header, Query
+from fastapi import APIRouter, Header
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from forge.core.errors import DatabaseUnavailable, ForgeError, UnknownJob
-from forge.http.auth.access import AccessCheck, RequiredRole
+from forge.core.errors import ForgeError, UnknownJob
 from forge.http.auth.authenticator import unauthenticated
 from forge.http.live.access import (
     RECHECK_INTERVAL,
     SEND_TIMEOUT,
+    Follower,
     JobAccess,
     LiveHub,
-    access_by_header,
-    access_by_watch_token,
+    current_state,
 )
-from forge.http.live.view import LiveJob
+from forge.http.live.messages import live_problem
+from forge.http.live.view import LiveState
 from forge.http.problems.error_handlers import as_problem
 from forge.http.problems.problem import Problem
 from forge.jobs.hub import Hub, HubClosed, LatestState
@@ -34,8 +33,6 @@ FINAL_SUFFIX = "-final"
 KEEP_ALIVE_INTERVAL = 15.0
 # Milliseconds after which a browser reconnects.
 RETRY_DELAY = 2000
-# Seconds to wait for the first state of the job.
-FIRST_STATE_TIMEOUT = 5.0
 
 
 class EventStream(StreamingResponse):
@@ -43,7 +40,7 @@ class EventStream(StreamingResponse):
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, hub: Hub[LiveJob], job_id: UUID, access: JobAccess) -> None:
+    def __init__(self, hub: Hub[LiveState], job_id: UUID, access: JobAccess) -> None:
         self._hub = hub
         self._job_id = job_id
         self._access = access
@@ -63,7 +60,7 @@ class EventStream(StreamingResponse):
             except* (OSError, ClientDisconnect):
                 pass  # the client disconnected or did not read in time (a TimeoutError)
 
-    async def _events(self, newest: LatestState[LiveJob]) -> AsyncIterator[str]:
+    async def _events(self, newest: LatestState[LiveState]) -> AsyncIterator[str]:
         yield f"retry: {RETRY_DELAY}\n\n"
         silent_for = 0.0
         while self._access.is_valid():
@@ -93,8 +90,7 @@ class EventStream(StreamingResponse):
         )
 
     def _end(self, problem: Problem) -> str:
-        data = {"code": problem.code, "message": problem.detail, "job_id": str(self._job_id)}
-        return _event("problem", json.dumps(data))
+        return _event("problem", live_problem(problem, self._job_id))
 
 
 def _event(name: str, data: str, id: str | None = None) -> str:
@@ -102,35 +98,25 @@ def _event(name: str, data: str, id: str | None = None) -> str:
     return f"event: {name}\n{id_line}data: {data}\n\n"
 
 
+def _event_schema(name: str, data: str) -> dict[str, Any]:
+    """Return the schema of an event whose data is a component."""
+    return {
+        "type": "object",
+        "required": ["event", "data"],
+        "properties": {
+            "event": {"const": name},
+            "id": {"type": "string"},
+            "data": {
+                "type": "string",
+                "contentMediaType": "application/json",
+                "contentSchema": {"$ref": f"#/components/schemas/{data}"},
+            },
+        },
+    }
+
+
 router = APIRouter(tags=["live"])
-# One event of the stream.
-EVENT = {
-    "type": "object",
-    "properties": {
-        "event": {"type": "string"},
-        "id": {"type": "string"},
-        "data": {"type": "string", "contentMediaType": "application/json"},
-    },
-}
-
-
-class FollowerCheck(AccessCheck):
-    """Allows callers with the role, and callers with a watch token for the job."""
-
-    async def __call__(
-        self,
-        connection: HTTPConnection,
-        job_id: UUID,
-        watch_token: Annotated[
-            str | None, Query(description="Access to this job, instead of a bearer token.")
-        ] = None,
-    ) -> JobAccess:
-        if watch_token is None:
-            return access_by_header(connection)
-        return access_by_watch_token(connection, watch_token, job_id)
-
-
-Follower = Annotated[JobAccess, Depends(FollowerCheck(RequiredRole.USER))]
+EVENT = {"oneOf": [_event_schema("job", "LiveJob"), _event_schema("problem", "LiveProblem")]}
 
 
 @router.get(
@@ -156,26 +142,7 @@ async def follow_job(
     """Follow one job: its current state, then each change, until it is final."""
     live_hub: LiveHub = connection.app.state.live_hub
     hub = await live_hub.open()
-    job = await _current_state(hub, job_id)
-    if not access.covers(job):
-        raise UnknownJob.of(job_id)
+    job = await current_state(hub, job_id, access)
     if job.is_final and (last_event_id or "").endswith(FINAL_SUFFIX):
         return Response(status_code=204)
     return EventStream(hub, job_id, access)
-
-
-async def _current_state(hub: Hub[LiveJob], job_id: UUID) -> LiveJob:
-    with hub.watching(job_id) as newest:
-        try:
-            async with asyncio.timeout(FIRST_STATE_TIMEOUT):
-                return await newest.next()
-        except TimeoutError:
-            raise DatabaseUnavailable(
-                f"no answer within {FIRST_STATE_TIMEOUT:g} s; try again"
-            ) from None
-        except HubClosed:
-            raise Problem(
-                "unavailable",
-                "the server is shutting down; reconnect",
-                headers={"Retry-After": "1"},
-            ) from None

@@ -1,12 +1,14 @@
-"""Messages of the WebSocket protocol: strict parsing, and error messages."""
+"""Messages of the WebSocket protocol: strict parsing, error messages, and their schemas."""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Discriminator, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, TypeAdapter, ValidationError
 from starlette.types import Message
+from typing_extensions import TypedDict
 
+from forge.http.live.view import LiveJob
 from forge.http.problems.error_handlers import path_of
 from forge.http.problems.problem import Fault, Problem, invalid
 
@@ -23,17 +25,22 @@ class AuthMessage(BaseModel):
     token: str
 
 
-class Subscribe(BaseModel):
+def _without_default(schema: dict[str, Any]) -> None:
+    """Drop the default null: generated TypeScript would require the field."""
+    del schema["default"]
+
+
+class SubscribeMessage(BaseModel):
     """Follows a job, with a watch token unless the socket is authenticated."""
 
     model_config = ConfigDict(extra="forbid")
 
     type: Literal["subscribe"]
     job_id: UUID
-    watch_token: str | None = None
+    watch_token: str | None = Field(None, json_schema_extra=_without_default)
 
 
-class Unsubscribe(BaseModel):
+class UnsubscribeMessage(BaseModel):
     """Stops following a job."""
 
     model_config = ConfigDict(extra="forbid")
@@ -42,9 +49,37 @@ class Unsubscribe(BaseModel):
     job_id: UUID
 
 
-ClientMessage = AuthMessage | Subscribe | Unsubscribe
+class JobMessage(TypedDict):
+    """The state of a followed job: immediately, and after each change."""
+
+    type: Literal["job"]
+    job: LiveJob
+
+
+class ErrorMessage(TypedDict):
+    """An error; with `job_id`, that job is not or no longer followed."""
+
+    type: Literal["error"]
+    code: str
+    message: str
+    job_id: NotRequired[UUID]
+
+
+class LiveProblem(TypedDict):
+    """Why an event stream has ended before the job."""
+
+    code: str
+    message: str
+    job_id: UUID
+
+
+ClientMessage = AuthMessage | SubscribeMessage | UnsubscribeMessage
+ServerMessage = JobMessage | ErrorMessage
 _CLIENT_MESSAGE: TypeAdapter[ClientMessage] = TypeAdapter(
     Annotated[ClientMessage, Discriminator("type")]
+)
+_SERVER_MESSAGE: TypeAdapter[ServerMessage] = TypeAdapter(
+    Annotated[ServerMessage, Discriminator("type")]
 )
 
 
@@ -77,7 +112,28 @@ def length_of(message: Message) -> int:
 
 def error_message(problem: Problem, job_id: UUID | None = None) -> str:
     """Return a problem as an error message."""
-    message: dict[str, Any] = {"type": "error", "code": problem.code, "message": problem.detail}
+    message = ErrorMessage(type="error", code=problem.code, message=problem.detail)
     if job_id is not None:
-        message["job_id"] = str(job_id)
-    return json.dumps(message)
+        message["job_id"] = job_id
+    return json.dumps(message, default=str)
+
+
+def live_problem(problem: Problem, job_id: UUID) -> str:
+    """Return a problem as the data of an event."""
+    data = LiveProblem(code=problem.code, message=problem.detail, job_id=job_id)
+    return json.dumps(data, default=str)
+
+
+def message_schemas(ref_template: str) -> dict[str, Any]:
+    """Return the schemas of all messages and of the data of events, by name."""
+    schemas: dict[str, Any] = {}
+    for name, schema in {
+        "ClientMessage": _CLIENT_MESSAGE.json_schema(ref_template=ref_template),
+        "ServerMessage": _SERVER_MESSAGE.json_schema(
+            ref_template=ref_template, mode="serialization"
+        ),
+        "LiveProblem": TypeAdapter(LiveProblem).json_schema(mode="serialization"),
+    }.items():
+        schemas |= schema.pop("$defs", {})
+        schemas[name] = schema
+    return schemas

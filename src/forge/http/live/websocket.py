@@ -28,13 +28,13 @@ from forge.http.live.messages import (
     MAX_MESSAGE_SIZE,
     AuthMessage,
     ClientMessage,
-    Subscribe,
-    Unsubscribe,
+    SubscribeMessage,
+    UnsubscribeMessage,
     error_message,
     length_of,
     read,
 )
-from forge.http.live.view import LiveJob
+from forge.http.live.view import LiveState
 from forge.http.problems.error_handlers import as_problem
 from forge.http.problems.problem import Problem
 from forge.jobs.hub import Hub, HubClosed
@@ -85,7 +85,9 @@ STOPPING = CloseReason(1012, "the server is shutting down; reconnect")
 class FollowerSocket:
     """One socket; holds the newest unsent state of each followed job, never a queue."""
 
-    def __init__(self, websocket: WebSocket, hub: Hub[LiveJob], access: TokenAccess | None) -> None:
+    def __init__(
+        self, websocket: WebSocket, hub: Hub[LiveState], access: TokenAccess | None
+    ) -> None:
         self._websocket = websocket
         self._hub = hub
         self._access = access
@@ -135,9 +137,9 @@ class FollowerSocket:
         match message:
             case AuthMessage():
                 self._authenticate(message.token)
-            case Subscribe():
+            case SubscribeMessage():
                 self._subscribe(message)
-            case Unsubscribe():
+            case UnsubscribeMessage():
                 self._unsubscribe(message.job_id)
 
     def _authenticate(self, token: str) -> None:
@@ -152,7 +154,7 @@ class FollowerSocket:
         """Keep the server from closing this socket to make room for others."""
         self._websocket.scope.setdefault("state", {})[AUTHENTICATED] = True
 
-    def _subscribe(self, message: Subscribe) -> None:
+    def _subscribe(self, message: SubscribeMessage) -> None:
         access = None
         if message.watch_token is not None:
             access = access_by_watch_token(self._websocket, message.watch_token, message.job_id)
@@ -176,10 +178,10 @@ class FollowerSocket:
             self._hub.unwatch(job_id, self._on_change)
             self._unsent.pop(job_id, None)
 
-    def _on_change(self, job_id: UUID, change: LiveJob | ForgeError) -> None:
+    def _on_change(self, job_id: UUID, change: LiveState | ForgeError) -> None:
         if job_id not in self._followed:
             return
-        if isinstance(change, LiveJob):
+        if isinstance(change, LiveState):
             access = self._followed[job_id] or self._access
             if access is not None and access.covers(change):
                 self._unsent[job_id] = change.message

@@ -107,6 +107,8 @@ def _dispatch_operation(
     operation = deepcopy(dict(generic))
     operation["operationId"] = f"{verb}.{job_type.name}"
     operation["summary"] = f"{verb} {job_type.name}"
+    if job_type.description is not None:
+        operation["description"] = job_type.description
     operation["tags"] = ["job types"]
     operation["parameters"] = [p for p in operation["parameters"] if p["name"] != "job_type"]
     operation["x-forge-output"] = {

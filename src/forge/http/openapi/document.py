@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse
 from forge.definitions.call import CallDefinition
 from forge.http.auth.access import LocalOrStaff
 from forge.http.jobs.job_types import JobTypeOut, known_types
+from forge.http.live.messages import message_schemas
 from forge.http.openapi.definitions import describe_calls, describe_job_types
 from forge.http.problems.problem import ProblemOut, problems
 from forge.http.routes import required_role_of, walk
@@ -21,6 +22,14 @@ UNUSED_SCHEMAS = ("HTTPValidationError", "ValidationError")
 # Problems of any route, and of any route that requires a role.
 COMMON_PROBLEMS = ("too_large", "invalid", "internal")
 ROLE_PROBLEMS = ("unauthenticated", "forbidden", "unavailable")
+
+COMPONENT = "#/components/schemas/{model}"
+# OpenAPI describes no WebSockets: these are the components of their messages.
+WEBSOCKET = {
+    "path": "/_api/ws",
+    "client": {"$ref": COMPONENT.format(model="ClientMessage")},
+    "server": {"$ref": COMPONENT.format(model="ServerMessage")},
+}
 
 
 @router.get(
@@ -51,6 +60,8 @@ def document(
     for name in UNUSED_SCHEMAS:
         schemas.pop(name, None)
     schemas["Problem"] = _problem()
+    schemas |= message_schemas(COMPONENT)
+    written["x-forge-websocket"] = WEBSOCKET
     written["components"]["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
     _add_roles(api, paths)
     for described in (describe_job_types(types, paths), describe_calls(calls)):

@@ -2,7 +2,7 @@
 -- count: they are disabled where PostgreSQL is the transport.
 select 'trigger' as kind, tgname::text as name, tgrelid::regclass::text as "table"
 from pg_trigger
-where tgname like 'forge\_%' and tgname not like 'forge\_jobs\_tell%' and tgenabled = 'D' and pg_table_is_visible(tgrelid)
+where tgname like 'forge\_%' and tgname not like 'forge\_jobs\_outbox%' and tgenabled = 'D' and pg_table_is_visible(tgrelid)
 union all
 select 'index', index.relname, pg_index.indrelid::regclass::text
 from pg_index

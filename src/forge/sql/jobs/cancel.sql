@@ -10,7 +10,8 @@ with asked as materialized (
     for update
 ), cancelled as (
     update forge_jobs as job
-    set status = 'cancelled', cancelled_at = now(), last_error = coalesce($3, job.last_error)
+    set status = 'cancelled', version = job.version + 1, cancelled_at = now(),
+        last_error = coalesce($3, job.last_error)
     from asked
     where job.id = any (array[asked.id])
     returning job.id, job.lease, job.tenant_id, asked.status as was, job.worker_id

@@ -1,10 +1,8 @@
 -- The followed jobs that changed since they were last seen, and those that were deleted.
--- $1 ids, $2 for each the version that was last seen, or null to return it in any case. The version
--- of a row is the transaction that wrote it, so that changes by hand are found too.
--- Returns watched_id, version (null if the job was deleted), awaits_output, and every column of the
--- job.
-select seen.id as watched_id, job.xmin as version, handler.awaits_output, job.*
-from unnest($1::uuid[], $2::xid[]) as seen (id, version)
+-- $1 ids, $2 for each the version that was last seen, or null to return it in any case.
+-- Returns watched_id, awaits_output, and every column of the job; nulls if the job was deleted.
+select seen.id as watched_id, handler.awaits_output, job.*
+from unnest($1::uuid[], $2::bigint[]) as seen (id, version)
 left join forge_jobs as job on job.id = any (array[seen.id])
 -- awaits_output: the handler completed the job in its own transaction and has not returned the output yet.
 cross join lateral (
@@ -12,4 +10,4 @@ cross join lateral (
             and job.completed_at > now() - interval '5 seconds') is true
 ) as handler (awaits_output)
 where job.id is null
-   or job.xmin is distinct from seen.version and (seen.version is null or not handler.awaits_output);
+   or job.version is distinct from seen.version and (seen.version is null or not handler.awaits_output);

@@ -17,8 +17,8 @@ with chosen as materialized (
     for update skip locked
 )
 update forge_jobs
-set status = case when $5 then 'running' else 'claimed' end, worker_id = $6, lease = lease + 1, attempts = attempts + 1,
-    claimed_at = now(), started_at = case when $5 then now() end,
+set status = case when $5 then 'running' else 'claimed' end, worker_id = $6, lease = lease + 1,
+    version = version + 1, attempts = attempts + 1, claimed_at = now(), started_at = case when $5 then now() end,
     last_heartbeat = null, progress_percent = 0, progress_message = null
 where ctid = any (array(select place from chosen))
 returning

@@ -6,7 +6,8 @@
 -- attempt now.
 with done as (
     update forge_jobs as job
-    set status = 'completed', output = ack.output::jsonb, completed_at = now(), progress_percent = 100,
+    set status = 'completed', version = job.version + 1, output = ack.output::jsonb, completed_at = now(),
+        progress_percent = 100,
         -- cleared, because the statistics of errors count failed jobs only
         error_class = null
     from unnest($1::text::uuid[], $2::text::bigint[], $3::text[]) as ack (id, lease, output)

@@ -2,7 +2,7 @@
 -- $1 ids, $2 the caller's tenant, $3 the reason, $4 the actor.
 with given_up as (
     update forge_jobs
-    set status = 'failed', failed_at = now()
+    set status = 'failed', version = version + 1, failed_at = now()
     where id = any ($1::uuid[]) and status = 'retry' and ($2::bigint is null or tenant_id = $2)
     returning id, tenant_id
 ), audited as (

@@ -20,7 +20,7 @@ with lost as materialized (
     for update skip locked
 ), rescued as (
     update forge_jobs as job
-    set status = 'retry', scheduled_at = now(), attempts = attempts - 1,
+    set status = 'retry', version = version + 1, scheduled_at = now(), attempts = attempts - 1,
         original_scheduled_at = coalesce(original_scheduled_at, scheduled_at),
         crashes = crashes + 1,
         suspect = suspect or lost.status = 'running',

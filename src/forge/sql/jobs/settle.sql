@@ -15,6 +15,7 @@ with acks as materialized (
 ), settled as (
     update forge_jobs as job
     set status = ack.status,
+        version = job.version + 1,
         scheduled_at = case when ack.delay is null then job.scheduled_at
                             else now() + make_interval(secs => ack.delay) end,
         original_scheduled_at = case when ack.delay is null then job.original_scheduled_at

@@ -24,7 +24,7 @@ with named as materialized (
     for update skip locked
 ), claimed as (
     update forge_jobs as job
-    set status = 'running', worker_id = $2, lease = job.lease + 1,
+    set status = 'running', worker_id = $2, lease = job.lease + 1, version = job.version + 1,
         attempts = job.attempts + (named.status in ('pending', 'retry'))::integer,
         crashes = job.crashes + (named.status in ('claimed', 'running'))::integer,
         suspect = job.suspect or named.status = 'running',

@@ -43,6 +43,8 @@ create table forge_jobs (
     id uuid primary key default forge_uuidv7(),
     -- grows by one at every claim; an ack with an older lease is rejected
     lease bigint not null default 0,
+    -- grows by one at every change of the row
+    version bigint not null default 0,
     status varchar(32) not null default 'pending',
     worker_id uuid,
     attempts integer not null default 0,
@@ -305,7 +307,9 @@ create table forge_job_types (
     input_schema jsonb,
     output_schema jsonb,
     updated_at timestamptz not null default now(),
-    allow_sensitive text[] not null default '{}'
+    allow_sensitive text[] not null default '{}',
+    -- the docstring of its handler
+    description text
 );
 
 -- One row per registered schedule type.

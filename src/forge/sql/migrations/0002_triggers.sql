@@ -32,12 +32,7 @@ declare
     moved text := format('job %s cannot go from %s (lease %s) to %s (lease %s)',
                          old.id, old.status, old.lease, new.status, new.lease);
 begin
-    if tg_op = 'INSERT' then
-        raise exception 'job % cannot begin with status %, lease %, priority % and max_attempts %',
-            new.id, new.status, new.lease, new.priority, new.max_attempts
-            using errcode = 'check_violation', constraint = 'forge_jobs_begin',
-                  hint = 'insert it as pending, with one of the priorities 0, 25, 50, 75, 100 and at least one attempt';
-    elsif old.status = new.status and old.lease = new.lease then
+    if old.status = new.status and old.lease = new.lease then
         raise exception 'job % cannot have priority % and max_attempts %', new.id, new.priority, new.max_attempts
             using errcode = 'check_violation', constraint = 'forge_jobs_begin',
                   hint = 'use one of the priorities 0, 25, 50, 75, 100 and at least one attempt';
@@ -52,12 +47,6 @@ begin
     end if;
 end
 $$;
-
-create trigger forge_jobs_begin
-    after insert on forge_jobs
-    for each row when (new.status <> 'pending' or new.lease <> 0 or new.attempts <> 0
-                       or new.priority <> all ('{0, 25, 50, 75, 100}') or new.max_attempts < 1)
-    execute function forge_refuse_job();
 
 create trigger forge_jobs_limits
     after update of priority, max_attempts on forge_jobs
@@ -76,11 +65,27 @@ create trigger forge_jobs_lifecycle
     )
     execute function forge_refuse_job();
 
--- Idempotency keys --------------------------------------------------------------------------------
+-- Forge's statements count each change of a job in its version; this counts those of other writers.
+-- After, not before: a trigger before each row would lock every row first, with a record in the WAL.
+create function forge_count_change() returns trigger
+    language plpgsql security definer as $$
+begin
+    update forge_jobs set version = version + 1 where id = new.id;
+    return null;
+end
+$$;
 
--- A key belongs to one job per tenant, also for rows that are inserted or copied by hand. Operands are
--- cast to the types of the operator, so that no operator created by another role matches better.
-create function forge_hold_key() returns trigger language plpgsql security definer as $$
+create trigger forge_jobs_version
+    after update on forge_jobs
+    for each row when (new.version = old.version)
+    execute function forge_count_change();
+
+-- New jobs and their keys --------------------------------------------------------------------------
+
+-- A job begins as pending, and its key belongs to one job per tenant, also for rows that are inserted or
+-- copied by hand. Operands are cast to the types of the operator, so that no operator created by another
+-- role matches better.
+create function forge_begin_job() returns trigger language plpgsql security definer as $$
 declare
     holder uuid := case
         when new.tenant_id is null
@@ -90,6 +95,13 @@ declare
                   where known.tenant_id = new.tenant_id and known.key::text = new.idempotency_key::text)
     end;
 begin
+    if new.status::text <> 'pending' or new.lease <> 0 or new.attempts <> 0
+       or new.priority <> all ('{0, 25, 50, 75, 100}') or new.max_attempts < 1 then
+        raise exception 'job % cannot begin with status %, lease %, priority % and max_attempts %',
+            new.id, new.status, new.lease, new.priority, new.max_attempts
+            using errcode = 'check_violation', constraint = 'forge_jobs_begin',
+                  hint = 'insert it as pending, with one of the priorities 0, 25, 50, 75, 100 and at least one attempt';
+    end if;
     if holder is null then
         insert into forge_idempotency_keys as known (tenant_id, key, job_id)
         values (new.tenant_id, new.idempotency_key, new.id)
@@ -107,11 +119,14 @@ begin
 end
 $$;
 
--- After, not before: a trigger before each row would keep COPY from inserting rows in batches.
-create trigger forge_jobs_key
+-- After, not before: a trigger before each row would keep COPY from inserting rows in batches. One
+-- trigger for both checks: PostgreSQL prepares each WHEN clause again for every statement.
+create trigger forge_jobs_begin
     after insert on forge_jobs
-    for each row when (new.idempotency_key is not null)
-    execute function forge_hold_key();
+    for each row when (new.status <> 'pending' or new.lease <> 0 or new.attempts <> 0
+                       or new.priority <> all ('{0, 25, 50, 75, 100}') or new.max_attempts < 1
+                       or new.idempotency_key is not null)
+    execute function forge_begin_job();
 
 create function forge_refuse_key_change() returns trigger language plpgsql as $$
 begin
@@ -200,7 +215,7 @@ create trigger forge_dead_letters_removed after delete on forge_dead_letters
 
 -- A job due later than a message can be delayed gets its message 15 minutes before. Runs as its owner:
 -- a role that can dispatch does not need the right to write messages.
-create function forge_tell_of_job() returns trigger
+create function forge_add_to_outbox() returns trigger
     language plpgsql security definer as $$
 declare
     first_send constant timestamptz := greatest(new.scheduled_at - interval '15 minutes', now());
@@ -216,19 +231,19 @@ end
 $$;
 
 -- Every way to dispatch or release a job leaves a row: Python, SQL, COPY, a rescue.
-create trigger forge_jobs_tell
+create trigger forge_jobs_outbox
     after insert on forge_jobs
     for each row when (new.queue <> 'forge')
-    execute function forge_tell_of_job();
+    execute function forge_add_to_outbox();
 
-create trigger forge_jobs_tell_again
+create trigger forge_jobs_outbox_again
     after update of status, scheduled_at on forge_jobs
     for each row when (
         new.status in ('pending', 'retry') and new.queue <> 'forge'
         and (old.status not in ('pending', 'retry') or new.scheduled_at <> old.scheduled_at)
     )
-    execute function forge_tell_of_job();
+    execute function forge_add_to_outbox();
 
 -- Where PostgreSQL is the transport, the outbox has no reader, and a disabled trigger costs nothing.
 -- outbox/enable and outbox/disable switch them.
-alter table forge_jobs disable trigger forge_jobs_tell, disable trigger forge_jobs_tell_again;
+alter table forge_jobs disable trigger forge_jobs_outbox, disable trigger forge_jobs_outbox_again;

@@ -194,7 +194,7 @@ create function forge_is_reference(name text) returns boolean
     return (select forge_refers(words[cardinality(words)]) from forge_words(name) as words);
 
 -- Whether a name can be one of a secret or a body. A fast check: most names contain none of the words.
-create function forge_may_tell(name text) returns boolean
+create function forge_may_be_secret(name text) returns boolean
     language sql immutable parallel safe
     return octet_length(name) <> length(name)
         or regexp_replace(lower(left(name, 200)), '[^a-z0-9]', '', 'g')
@@ -302,7 +302,7 @@ begin
                         select case when key = 'value' and jsonb_typeof(named) = 'string' then named #>> '{}'
                                     else key end as meant) as said
                      cross join lateral (
-                        select case when parts.place >= 10 or forge_may_tell(meant)
+                        select case when parts.place >= 10 or forge_may_be_secret(meant)
                                     then forge_content_place(meant, parts.place / 10, parts.value ?| '{subject,Subject}')
                                     else 0 end as place) as standing
                      cross join lateral (
@@ -325,7 +325,7 @@ begin
          cross join lateral (
             select coalesce(
                 'has a name that looks like ' || name_shape,
-                case when forge_may_tell(coalesce(alias, name)) and forge_is_secret(coalesce(alias, name), value)
+                case when forge_may_be_secret(coalesce(alias, name)) and forge_is_secret(coalesce(alias, name), value)
                      then 'has the name of a secret' end,
                 case when place % 10 > 0 and jsonb_typeof(value) = 'string' and forge_is_content(value #>> '{}', place % 10)
                      then case when name is null then 'is part' else 'has the name' end

@@ -28,7 +28,7 @@ to forge_worker;
 grant execute on function
     forge_uuidv7, forge_new_number, forge_lane, forge_check_name, forge_check_moment, forge_check_priority,
     forge_check_json, forge_idempotency_key, forge_dispatch, forge_current_tenant, forge_retry_key, forge_words,
-    forge_refers, forge_is_reference, forge_may_tell, forge_is_secret, forge_content_place, forge_is_content, forge_is_card,
+    forge_refers, forge_is_reference, forge_may_be_secret, forge_is_secret, forge_content_place, forge_is_content, forge_is_card,
     forge_looks_like,
     forge_agreed, forge_payload_version, forge_references, forge_has, forge_check_references, forge_check_sensitive,
     forge_ruled_payload, forge_job_estimates, forge_take_keys,

@@ -1,0 +1,5 @@
+import { mount } from 'svelte';
+import '../session';
+import ExportUsers from './ExportUsers.svelte';
+
+mount(ExportUsers, { target: document.getElementById('page')! });

@@ -1,0 +1,43 @@
+"""The pages of the example compile, and the Svelte page is that of the specification."""
+
+from pathlib import Path
+
+from examples.export_users.build import FRONTEND
+
+from tests.typescript.project import svelte_checked
+
+# The code of the specification.
+PRINTED = """
+import { createExportUsersJob } from '$lib/forge';
+import { onDestroy } from 'svelte';
+
+const job = createExportUsersJob();
+onDestroy(job.cleanup);
+
+async function startExport() {
+    await job.start({ format: 'csv' });
+}
+
+{#if $job}
+    <div class="progress">
+        <div class="bar" style="width: {$job.progress_percent}%"></div>
+        <span>{$job.progress_message}</span>
+    </div>
+    {#if $job.status === 'completed'}
+        <p>Export complete!</p>
+    {:else if $job.status === 'failed'}
+        <p class="error">{$job.last_error}</p>
+    {/if}
+{/if}
+"""
+
+
+def test_the_pages_compile(packages: Path) -> None:
+    assert svelte_checked(FRONTEND) == []
+
+
+def test_the_svelte_page_has_the_markup_of_the_specification() -> None:
+    page = (FRONTEND / "src" / "svelte" / "ExportUsers.svelte").read_text()
+
+    lines = {line.strip() for line in page.splitlines()}
+    assert [line for line in PRINTED.splitlines() if line.strip() not in lines] == []
