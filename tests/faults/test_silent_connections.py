@@ -153,12 +153,10 @@ async def test_a_handler_with_an_idle_connection_is_not_interrupted(
 async def test_a_silent_database_is_not_reported_as_a_full_pool(proxy: Proxy) -> None:
     config = Config(database={"pool_size": 1, "connect_timeout": "2s"})
     async with Forge(config, database_url=proxy.url()) as web:
-        await web.dispatch(quick)
+        job = await web.dispatch(quick)
         proxy.silence()
 
-        errors = await asyncio.gather(
-            *(web.dispatch(quick) for _ in range(3)), return_exceptions=True
-        )
+        errors = await asyncio.gather(*(web.get(job.id) for _ in range(3)), return_exceptions=True)
 
     assert all(isinstance(error, DatabaseUnavailable) for error in errors), errors
     assert not any("pool_size" in str(error) for error in errors), errors

@@ -8,8 +8,10 @@ from math import ceil
 from typing import NamedTuple, Protocol, TypeVar
 
 from forge.core.errors import DatabaseUnavailable, StatementRefused
+from forge.jobs.admission import Admission
 from forge.jobs.prepare import PreparedJob
 from forge.store import jobs
+from forge.store.connection.driver_errors import is_denied
 from forge.store.jobs import Dispatched
 from forge.store.statement import Statement
 
@@ -19,9 +21,9 @@ MAX_BYTES = 1_000_000
 # Inserts in progress per tenant: while one waits for its commit, the next is being sent. Jobs that
 # arrive meanwhile go with the one after.
 MAX_INSERTS = 2
-# Jobs that wait for an insert. Further callers wait before their input is encoded.
-MAX_WAITING = 10_000
-MAX_WAITING_BYTES = 32_000_000
+# What a row takes beside its input and auth.
+ROW_BYTES = 500
+CLOSED = "the app was closed; open it again"
 
 T = TypeVar("T")
 
@@ -69,17 +71,20 @@ class DispatchBatcher:
     """Inserts the jobs of one event loop.
 
     A lone dispatch is sent at once. Dispatches that arrive during an insert share the next one.
-    Tenants take turns, and the callers of one tenant are served in the order of their calls.
+    Tenants take turns, and the callers of one tenant are served in the order of their calls. Jobs
+    that cannot share an insert have connections of their own, so that a slow one, such as a job
+    whose key another transaction holds, does not delay the others.
     """
 
-    def __init__(self, run: RunForTenant, wake: WakeWorkers, max_inserts: int) -> None:
-        """`max_inserts` limits the inserts of all tenants together, which each use a connection."""
+    def __init__(self, run: RunForTenant, wake: WakeWorkers, pool_size: int) -> None:
+        """Each insert takes one of the `pool_size` connections."""
         # Python 3.11 asks the operating system for each get_running_loop().
         self._loop = asyncio.get_running_loop()
         self._run = run
         self._wake = wake
-        self._max_inserts = max(max_inserts, MAX_INSERTS)
+        self._max_inserts = max(min(max(pool_size // 2, MAX_INSERTS), pool_size - 1), 1)
         self._inserts = 0
+        self._alone = asyncio.Semaphore(max(pool_size - self._max_inserts, 1))
         self._queues: dict[int | None, TenantQueue] = {}
         # Queues that can start an insert, in the order of their turns.
         self._ready: deque[TenantQueue] = deque()
@@ -88,54 +93,54 @@ class DispatchBatcher:
         self._is_shared = False
         # The event loop itself keeps only weak references to tasks.
         self._tasks: set[asyncio.Task[None]] = set()
-        # The jobs that wait for an insert, and the size of their inputs.
-        self.waiting = 0
-        self.waiting_bytes = 0
-        self._admission = asyncio.Lock()
-        self._has_room = asyncio.Event()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether a caller has to wait for `admit` before it encodes its input."""
-        return self._has_no_room or self._admission.locked()
-
-    @property
-    def _has_no_room(self) -> bool:
-        return self.waiting >= MAX_WAITING or self.waiting_bytes >= MAX_WAITING_BYTES
-
-    async def admit(self) -> None:
-        """Wait for room, one caller after the other, so that each sees what the last one added."""
-        async with self._admission:
-            while self._has_no_room:
-                self._has_room.clear()
-                await self._has_room.wait()
+        self.admission = Admission(self._loop)
 
     async def insert(self, job: PreparedJob, tenant: int | None = None) -> Dispatched:
         """Insert one job, and return after its commit."""
+        self.admission.check_open()
         if not job.is_batchable:
-            return await self._insert_alone(job, tenant)
+            return await self._insert_apart(job, tenant)
         queue = self._queues.get(tenant)
         if queue is None:
             queue = self._queues[tenant] = TenantQueue(tenant)
-        if queue.is_idle and not self._is_shared and self._inserts < self._max_inserts:
+        if queue.is_idle and not self._is_shared and not self._ready and self._has_connection:
             self._count_insert(queue, 1)
             try:
                 return await self._insert_alone(job, tenant)
             finally:
                 self._end_insert(queue, 1)
-        pending = PendingJob(job, len(job.payload), self._loop.create_future())
+        pending = PendingJob(job, _size(job), self._loop.create_future())
         self._enqueue(queue, pending)
         await pending.committed
         return Dispatched(job.id, is_new=True)
 
     async def close(self) -> None:
         """Reject the jobs that wait, and let the inserts in progress end."""
-        error = DatabaseUnavailable("the app was closed; open it again")
-        for queue in self._queues.values():
-            _answer(queue.pending, error)
-            queue.pending.clear()
+        self.admission.close(CLOSED)
+        for queue in list(self._queues.values()):
+            _answer(queue.pending, DatabaseUnavailable(CLOSED))
+            while queue.pending:
+                self.admission.remove(queue.pending.popleft().size)
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+    @property
+    def _has_connection(self) -> bool:
+        return self._inserts < self._max_inserts
+
+    async def _insert_apart(self, job: PreparedJob, tenant: int | None) -> Dispatched:
+        """Insert a job that cannot share an insert, on a connection that these jobs share."""
+        size = _size(job)
+        self.admission.add(size)
+        try:
+            await self._alone.acquire()
+        finally:
+            self.admission.remove(size)
+        try:
+            self.admission.check_open()
+            return await self._insert_alone(job, tenant)
+        finally:
+            self._alone.release()
 
     async def _insert_alone(self, job: PreparedJob, tenant: int | None) -> Dispatched:
         (made,) = await self._run(job.statement(), tenant)
@@ -144,8 +149,7 @@ class DispatchBatcher:
 
     def _enqueue(self, queue: TenantQueue, pending: PendingJob) -> None:
         queue.pending.append(pending)
-        self.waiting += 1
-        self.waiting_bytes += pending.size
+        self.admission.add(pending.size)
         self._list(queue)
         self._schedule_start()
 
@@ -162,7 +166,7 @@ class DispatchBatcher:
 
     def _start_inserts(self) -> None:
         self._is_start_scheduled = False
-        while self._ready and self._inserts < self._max_inserts:
+        while self._ready and self._has_connection:
             queue = self._ready.popleft()
             queue.is_listed = False
             batch = self._next_batch(queue)
@@ -174,8 +178,6 @@ class DispatchBatcher:
                 task.add_done_callback(self._tasks.discard)
             self._list(queue)
             self._remove_if_idle(queue)
-        if not self._has_no_room:
-            self._has_room.set()
 
     def _next_batch(self, queue: TenantQueue) -> list[PendingJob]:
         """Take the jobs of the next insert, without those of cancelled callers."""
@@ -188,8 +190,7 @@ class DispatchBatcher:
             if batch and size + queue.pending[0].size > MAX_BYTES:
                 break
             pending = queue.pending.popleft()
-            self.waiting -= 1
-            self.waiting_bytes -= pending.size
+            self.admission.remove(pending.size)
             if not pending.committed.done():
                 batch.append(pending)
                 size += pending.size
@@ -209,7 +210,8 @@ class DispatchBatcher:
         self._schedule_start()
 
     def _remove_if_idle(self, queue: TenantQueue) -> None:
-        if queue.is_idle:
+        # A queue that was removed between its last insert and its turn may have a successor.
+        if queue.is_idle and self._queues.get(queue.tenant) is queue:
             del self._queues[queue.tenant]
 
     async def _insert(self, queue: TenantQueue, batch: list[PendingJob]) -> None:
@@ -225,7 +227,7 @@ class DispatchBatcher:
         try:
             await self._run(_statement(batch), tenant)
         except StatementRefused as error:
-            if len(batch) == 1:
+            if len(batch) == 1 or is_denied(error.__cause__):
                 _answer(batch, error)
                 return
             # One job is refused: halve the batch until it is alone, so that no other job fails.
@@ -235,8 +237,17 @@ class DispatchBatcher:
         except Exception as error:
             _answer(batch, error)
         else:
-            self._wake(len(batch), is_request=any(pending.job.is_builtin for pending in batch))
+            # First the answers: what is committed is never reported as an error.
             _answer(batch, None)
+            self._wake(len(batch), is_request=any(pending.job.is_builtin for pending in batch))
+
+
+def _size(job: PreparedJob) -> int:
+    """Return about how many bytes the row of a job takes."""
+    payload = job.payload if isinstance(job.payload, str) else job.payload.text
+    # A character outside ASCII takes up to four bytes.
+    size = len(payload) if payload.isascii() else 4 * len(payload)
+    return size + len(job.new_job.auth or "") + ROW_BYTES
 
 
 def _statement(batch: list[PendingJob]) -> Statement[list[Dispatched]]:
@@ -257,6 +268,9 @@ def _answer(batch: "list[PendingJob] | deque[PendingJob]", error: Exception | No
 
 
 def _copied(error: Exception) -> Exception:
-    copied = copy(error)
+    try:
+        copied = copy(error)
+    except Exception:  # an error whose constructor copy() cannot call
+        return error
     copied.__cause__ = error.__cause__
     return copied

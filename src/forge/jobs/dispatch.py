@@ -82,8 +82,8 @@ class Dispatcher:
         """Return what inserts single jobs, once it has room; await it before `prepare`."""
         session = self._sessions.here()
         batcher = session.batcher or await session.open_batcher()
-        if batcher.is_full:
-            await batcher.admit()
+        if batcher.admission.is_full:
+            await batcher.admission.enter()
         return batcher
 
     async def insert_many(

@@ -135,8 +135,7 @@ class Session:
         """Return what inserts the jobs that this loop dispatches."""
         database = await self.database()
         if self.batcher is None:
-            # Half of the connections: the others serve statements that cannot share an insert.
-            self.batcher = DispatchBatcher(database.run, self.wake, database.pool_size // 2)
+            self.batcher = DispatchBatcher(database.run, self.wake, database.pool_size)
         return self.batcher
 
     def wake(self, jobs: int = 1, *, is_request: bool = False) -> None:

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from forge import Forge, JobContext, JobHandle
-from forge.core.errors import ForgeError
+from forge.core.errors import ForgeError, StatementRefused
 from forge.jobs.batcher import DispatchBatcher
 from forge.store.statement import Statement, name_of
 from tests.apps import MakeApp
@@ -26,6 +26,8 @@ class Stage:
         self.psql = psql
         # The rows of each insert that was committed.
         self.inserts: list[int] = []
+        # How many inserts the database refused.
+        self.refused = 0
         app.observers.append(self._observe)
 
         @app.job
@@ -39,7 +41,11 @@ class Stage:
         """Dispatch with another batcher."""
         session = await self.app.session()
         database = await session.database()
-        session.batcher = batcher(database.run, session.wake, database.pool_size // 2)
+        session.batcher = batcher(database.run, session.wake, database.pool_size)
+
+    async def run(self, statement: Statement[Any], tenant: int | None = None) -> Any:
+        """Run a statement on a connection of the app."""
+        return await (await (await self.app.session()).database()).run(statement, tenant)
 
     def dispatch(self, name: str, **options: Any) -> "asyncio.Task[JobHandle[Any]]":
         return asyncio.create_task(self.app.dispatch("greet", {"name": name}, **options))
@@ -66,7 +72,7 @@ class Stage:
         second = self.dispatch("second", **options)
         await self.until_blocked(2)
         calls = [self.dispatch(name, **options) for name in names]
-        await until(lambda: batcher.waiting >= len(names), TIMEOUT, "the calls wait")
+        await until(lambda: batcher.admission.waiting >= len(names), TIMEOUT, "the calls wait")
         return [first, second, *calls]
 
     async def until_blocked(self, count: int) -> None:
@@ -81,15 +87,30 @@ class Stage:
 
         await until(is_blocked, TIMEOUT, f"{count} inserts are blocked")
 
+    async def until_waiting_for_keys(self, count: int) -> None:
+        """Wait until this many inserts wait for a transaction that holds their keys."""
+
+        async def is_waiting() -> bool:
+            waiting = await self.psql.fetchval(
+                "select count(*) from pg_locks where not granted and locktype = 'transactionid'"
+            )
+            return bool(waiting == count)
+
+        await until(is_waiting, TIMEOUT, f"{count} inserts wait for keys")
+
     async def names(self) -> set[str]:
         """Return the names in the table."""
         rows = await self.psql.fetch("select input ->> 'name' as name from forge_jobs")
         return {row["name"] for row in rows}
 
     def _observe(self, statement: Statement[Any], _: float, error: ForgeError | None) -> None:
-        if error is None and name_of(statement).startswith("jobs/dispatch"):
+        if not name_of(statement).startswith("jobs/dispatch"):
+            return
+        if error is None:
             ids = statement.args[0]
             self.inserts.append(len(ids) if isinstance(ids, list) else 1)
+        elif isinstance(error, StatementRefused):
+            self.refused += 1
 
 
 @pytest.fixture

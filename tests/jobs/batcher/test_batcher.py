@@ -9,8 +9,12 @@ import httpx
 import pytest
 
 from forge import Forge, InvalidPayload, JobContext, JobHandle
-from forge.core.errors import ForgeError
-from forge.jobs import batcher
+from forge.core.errors import DatabaseUnavailable, ForgeError, StatementRefused
+from forge.jobs import admission, batcher
+from forge.jobs.batcher import DispatchBatcher
+from forge.jobs.prepare import prepare
+from forge.store.jobs import Dispatched
+from forge.store.statement import Statement
 from tests.apps import MakeApp, Work
 from tests.faults.kit.process import until
 from tests.http.conftest import AUTH, MakeServerApp, MakeToken, api_url, make_server_app, token
@@ -20,6 +24,8 @@ from tests.jobs.batcher.conftest import TIMEOUT, Stage, ended
 __all__ = ["api_url", "make_server_app", "token"]
 
 NAMES = checks.NAMES
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+OTHER_TRACE = "00-11111111111111111111111111111111-2222222222222222-01"
 
 
 @pytest.fixture
@@ -87,7 +93,7 @@ async def test_callers_return_in_turns_of_shared_inserts(stage: Stage) -> None:
 async def test_an_insert_has_limits_in_rows_and_bytes(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batcher, "MAX_BYTES", 1000)
+    monkeypatch.setattr(batcher, "MAX_BYTES", 2000)
     long = ["x" * 400 + str(number) for number in range(6)]
 
     await ended(await stage.dispatch_together([*long, "y" * 2000]))
@@ -99,7 +105,7 @@ async def test_an_insert_has_limits_in_rows_and_bytes(
 async def test_callers_wait_before_their_input_is_encoded_while_too_many_wait(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batcher, "MAX_WAITING", 5)
+    monkeypatch.setattr(admission, "MAX_WAITING", 5)
     queue = await stage.batcher
 
     async with stage.stalled():
@@ -110,8 +116,8 @@ async def test_callers_wait_before_their_input_is_encoded_while_too_many_wait(
         for _ in range(3):
             await asyncio.sleep(0)
 
-        assert queue.is_full
-        assert queue.waiting == 5
+        assert queue.admission.is_full
+        assert queue.admission.waiting == 5
         assert not bad.done()
 
     results = await ended([*calls, *more])
@@ -123,7 +129,7 @@ async def test_callers_wait_before_their_input_is_encoded_while_too_many_wait(
 async def test_a_full_batcher_counts_bytes_too(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batcher, "MAX_WAITING_BYTES", 1000)
+    monkeypatch.setattr(admission, "MAX_WAITING_BYTES", 2000)
     queue = await stage.batcher
 
     async with stage.stalled():
@@ -132,10 +138,10 @@ async def test_a_full_batcher_counts_bytes_too(
         for _ in range(3):
             await asyncio.sleep(0)
 
-        assert queue.waiting == 2
+        assert queue.admission.waiting == 2
 
     assert all(isinstance(result, JobHandle) for result in await ended([*calls, late]))
-    assert queue.waiting_bytes == 0
+    assert queue.admission.waiting_bytes == 0
 
 
 async def test_calls_are_served_in_their_order(
@@ -154,10 +160,190 @@ async def test_calls_are_served_in_their_order(
         await stage.until_blocked(1)
         calls = [asyncio.create_task(call(name)) for name in NAMES]
         queue = await stage.batcher
-        await until(lambda: queue.waiting == len(NAMES), TIMEOUT, "the calls wait")
+        await until(lambda: queue.admission.waiting == len(NAMES), TIMEOUT, "the calls wait")
     await ended([first, *calls])
 
     assert order == NAMES
+
+
+async def test_callers_that_wait_for_room_enter_in_their_order(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "MAX_WAITING", 4)
+    monkeypatch.setattr(batcher, "MAX_ROWS", 2)
+    monkeypatch.setattr(batcher, "MAX_INSERTS", 1)
+    await stage.batcher
+    names = [f"{number:02}" for number in range(40)]
+    order: list[str] = []
+
+    async def call(name: str) -> None:
+        await stage.app.dispatch("greet", {"name": name})
+        order.append(name)
+        # A caller that returns calls again, behind all that wait.
+        if len(order) < 20:
+            calls.append(asyncio.create_task(call(f"again {len(order):02}")))
+
+    async with stage.stalled():
+        calls = [asyncio.create_task(call(name)) for name in names]
+        await stage.until_blocked(1)
+    while not all(task.done() for task in calls):
+        await ended(calls)
+
+    assert order == [*names, *(f"again {number:02}" for number in range(1, 20))]
+
+
+async def test_a_cancelled_caller_in_line_gives_its_turn_to_the_next(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "MAX_WAITING", 2)
+    monkeypatch.setattr(batcher, "MAX_ROWS", 1)
+
+    async with stage.stalled():
+        calls = await stage.start(NAMES[:2])
+        in_line = [stage.dispatch(name) for name in NAMES[2:]]
+        await asyncio.sleep(0)
+        for call in in_line[::2]:
+            call.cancel()
+    results = await ended([*calls, *in_line])
+
+    assert sum(isinstance(result, asyncio.CancelledError) for result in results) == 8
+    assert await stage.names() == {"first", "second", *NAMES[:2], *NAMES[3::2]}
+
+
+async def test_a_lone_call_does_not_overtake_tenants_that_wait(secured_stage: Stage) -> None:
+    """Two callers of changing tenants keep both inserts busy; the third tenant has its turn."""
+    queue = DispatchBatcher(secured_stage.run, lambda jobs=1, *, is_request=False: None, 3)
+    encoder = await secured_stage.app.catalog.find("greet")
+    done: list[int] = []
+
+    async def call(tenant: int) -> None:
+        await queue.insert(prepare(encoder, {"name": ""}, {"tenant_id": tenant}), tenant)
+        done.append(tenant)
+
+    async def keep_calling(first: int) -> None:
+        for tenant in range(first, first + 200, 2):
+            await call(tenant)
+
+    busy = [asyncio.create_task(keep_calling(first)) for first in (1000, 1001)]
+    await until(lambda: len(done) > 2, TIMEOUT, "both callers call")
+    before = len(done)
+    await ended([asyncio.create_task(call(7)) for _ in range(3)])
+    after = len(done)
+    await ended(busy)
+
+    assert after - before < 40
+
+
+async def test_jobs_that_share_no_insert_leave_connections_to_the_others(
+    stage: Stage, database_url: str
+) -> None:
+    """As many calls as there are connections wait for keys that another transaction holds."""
+    database = await (await stage.app.session()).database()
+    keys = [f"key {number}" for number in range(database.pool_size + 5)]
+    async with stage.psql.transaction():
+        for key in keys:
+            await stage.app.dispatch("greet", {"name": key}, idempotency_key=key, conn=stage.psql)
+        keyed = [stage.dispatch(key, idempotency_key=key) for key in keys]
+        await stage.until_waiting_for_keys(5)
+        others = await ended([stage.dispatch(name) for name in NAMES])
+
+        assert all(isinstance(result, JobHandle) for result in others)
+        assert not any(call.done() for call in keyed)
+
+    assert all(handle.deduplicated for handle in await ended(keyed))
+
+
+async def test_many_refused_calls_fail_alone(stage: Stage) -> None:
+    await stage.psql.execute(
+        "alter table forge_jobs add constraint polite check (input ->> 'name' not like 'rude%')"
+    )
+    rude = [f"rude {number}" for number in range(7)]
+    names = [name for pair in zip(NAMES, rude, strict=False) for name in pair]
+
+    _, _, *results = await ended(await stage.dispatch_together(names))
+
+    refused = [name for name, r in zip(names, results, strict=True) if not isinstance(r, JobHandle)]
+    assert refused == rude
+    assert all(isinstance(r, StatementRefused) for r in results if not isinstance(r, JobHandle))
+    assert await stage.names() == {"first", "second", *NAMES[:7]}
+
+
+async def test_an_outage_after_a_refusal_fails_only_what_was_not_committed(stage: Stage) -> None:
+    """The first half of the batch is committed; then the database is away."""
+    sent: list[int] = []
+
+    async def run(statement: Statement[Any], tenant: int | None) -> Any:
+        ids = statement.args[0]
+        sent.append(len(ids) if isinstance(ids, list) else 1)
+        if len(sent) > 3:
+            raise DatabaseUnavailable("away")
+        return await stage.run(statement, tenant)
+
+    await stage.psql.execute(
+        "alter table forge_jobs add constraint polite check (input ->> 'name' <> 'rude')"
+    )
+    queue = DispatchBatcher(run, lambda jobs=1, *, is_request=False: None, 10)
+    encoder = await stage.app.catalog.find("greet")
+    names = ["lone", "a", "b", "c", "d", "e", "rude"]
+
+    async with stage.stalled():
+        calls = [
+            asyncio.create_task(queue.insert(prepare(encoder, {"name": name}, {})))
+            for name in names
+        ]
+        await until(lambda: len(sent) == 2, TIMEOUT, "the lone insert and the batch are sent")
+    results = dict(zip(names, await ended(calls), strict=True))
+
+    committed = {name for name, result in results.items() if isinstance(result, Dispatched)}
+    assert committed == await stage.names()
+    assert "lone" in committed
+    assert {type(results[name]) for name in set(names) - committed} == {DatabaseUnavailable}
+
+
+async def test_a_refusal_that_concerns_every_row_is_answered_at_once(
+    secured_stage: Stage,
+) -> None:
+    await secured_stage.app.dispatch("greet", {"name": "before"})
+    async with secured_stage.psql.transaction():
+        await secured_stage.psql.execute("lock table forge_jobs in share mode")
+        calls = await secured_stage.start(NAMES)
+        await secured_stage.psql.execute("revoke insert on forge_jobs from forge_api")
+        columns = "id, job_type, queue, input, priority, max_attempts, tenant_id"
+        await secured_stage.psql.execute(f"revoke insert ({columns}) on forge_jobs from forge_api")
+
+    results = await ended(calls)
+
+    assert all(isinstance(result, StatementRefused) for result in results[2:])
+    # One for each half of what waited, not one per job.
+    assert secured_stage.refused <= 4
+
+
+async def test_payload_rules_and_sensitive_content_are_checked_per_call(stage: Stage) -> None:
+    @stage.app.job(category="notifications", requires=("order_id",))
+    async def notify(ctx: JobContext, input: dict[str, Any]) -> None: ...
+
+    good = {
+        "tenant_id": 7,
+        "correlation_id": str(uuid4()),
+        "idempotency_key": "order 1",
+        "order_id": 1,
+    }
+    bad = [
+        {**good, "idempotency_key": "order 2", "password": "hunter2"},
+        {key: value for key, value in good.items() if key != "order_id"},
+    ]
+
+    async with stage.stalled():
+        first, second, *plain = await stage.start(NAMES)
+        ruled = [asyncio.create_task(stage.app.dispatch("notify", value)) for value in (good, *bad)]
+    results = await ended(ruled)
+    others = await ended([first, second, *plain])
+
+    assert isinstance(results[0], JobHandle)
+    assert [type(result) for result in results[1:]] == [InvalidPayload, InvalidPayload]
+    assert "password" in str(results[1])
+    assert "order_id" in str(results[2])
+    assert all(isinstance(result, JobHandle) for result in others)
 
 
 async def test_a_cancelled_caller_leaves_the_others_alone(stage: Stage) -> None:
@@ -178,7 +364,7 @@ async def test_a_caller_cancelled_during_its_insert_leaves_the_others_alone(stag
         await stage.until_blocked(1)
         calls = [stage.dispatch(name) for name in NAMES]
         await stage.until_blocked(2)
-        assert queue.waiting == len(NAMES) // 2 - 1
+        assert queue.admission.waiting == len(NAMES) // 2 - 1
         calls[3].cancel()  # its insert is in progress
     results = await ended([first, *calls])
 
@@ -197,15 +383,21 @@ async def test_options_and_checks_apply_per_call(stage: Stage) -> None:
                 tenant_id=1,
                 auth={"name": "ann"},
                 correlation_id=first,
-                traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                traceparent=TRACE,
             ),
-            stage.dispatch("ben", tenant_id=2, auth={"name": "ben"}, correlation_id=second),
+            stage.dispatch(
+                "ben",
+                tenant_id=2,
+                auth={"name": "ben"},
+                correlation_id=second,
+                traceparent=OTHER_TRACE,
+            ),
             stage.dispatch("cid", priority="high", delay="1h", queue="slow"),
             asyncio.create_task(stage.app.dispatch("greet", "no object")),
             stage.dispatch("dan", prioritty="high"),
         ]
         queue = await stage.batcher
-        await until(lambda: queue.waiting == 3, TIMEOUT, "the valid calls wait")
+        await until(lambda: queue.admission.waiting == 3, TIMEOUT, "the valid calls wait")
     ann, ben, cid, no_object, misspelt = await ended(calls)
 
     assert stage.inserts[2:] in ([3], [2, 1], [1, 2])
@@ -213,7 +405,7 @@ async def test_options_and_checks_apply_per_call(stage: Stage) -> None:
     assert [row.tenant_id for row in rows] == [1, 2, None]
     assert [row.auth and row.auth["name"] for row in rows] == ["ann", "ben", None]
     assert [row.correlation_id for row in rows] == [first, second, None]
-    assert [row.traceparent is not None for row in rows] == [True, False, False]
+    assert [row.traceparent for row in rows] == [TRACE, OTHER_TRACE, None]
     assert [(row.priority, row.queue) for row in rows[1:]] == [(50, "default"), (75, "slow")]
     assert rows[2].scheduled_at > rows[1].scheduled_at
     assert isinstance(no_object, InvalidPayload)
@@ -250,6 +442,30 @@ async def test_a_closed_app_rejects_what_still_waits(stage: Stage) -> None:
 
     assert {str(result) for result in results} == {"the app was closed; open it again"}
     assert all(isinstance(result, JobHandle) for result in await ended(calls[:2]))
+
+
+async def test_a_closed_app_rejects_callers_that_wait_for_room(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "MAX_WAITING", 5)
+    problems: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(context))
+    queue = await stage.batcher
+
+    async with stage.stalled():
+        calls = await stage.start(NAMES[:5])
+        in_line = [stage.dispatch(f"late {number}") for number in range(20)]
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(stage.app.close())
+        results = await ended([*calls[2:], *in_line])
+    await closing
+    await ended(calls[:2])
+
+    assert {str(result) for result in results} == {"the app was closed; open it again"}
+    assert (queue.admission.waiting, queue.admission.waiting_bytes) == (0, 0)
+    with pytest.raises(DatabaseUnavailable):
+        await queue.insert(prepare(await stage.app.catalog.find("greet"), {}, {}))
+    assert problems == []
 
 
 def test_a_loop_that_ends_cancels_waiting_calls_quietly(
@@ -319,7 +535,9 @@ async def test_http_requests_and_requests_to_cancel_use_the_same_batcher(
             queue = await (await server.state.forge.session()).open_batcher()
             tenants = (len(NAMES) - 1) // 2
             await until(
-                lambda: queue.waiting == tenants + 3, TIMEOUT, "the requests to cancel wait"
+                lambda: queue.admission.waiting == tenants + 3,
+                TIMEOUT,
+                "the requests to cancel wait",
             )
         responses = await ended(calls)
 

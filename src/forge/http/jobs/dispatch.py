@@ -156,13 +156,14 @@ async def _dispatch(
     request: Request, caller: Caller, encoder: InputEncoder, wanted: DispatchIn
 ) -> Dispatched:
     """Check the input of a request and insert its job."""
-    batcher = await caller.app.dispatcher.batcher()
     size, trace = len(await request.body()), valid_traceparent(request.headers.get("traceparent"))
     if wanted.model_fields_set <= {"args"}:
         options, checked = _plain_options(encoder.job_type, caller.identity)
     else:
         options, checked = _options(caller, encoder, wanted), None
     job = await off_loop(size, prepare, encoder, wanted.args, options, trace, checked)
+    # The room that was granted is for the next job: nothing may be awaited before the insert.
+    batcher = await caller.app.dispatcher.batcher()
     return await batcher.insert(job, caller.tenant_id)
 
 
