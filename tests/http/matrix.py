@@ -20,6 +20,14 @@ OWN, OTHER = 7, 8
 # In everything that the first tenant has; no other tenant may see it.
 CANARY = "canary-of-seven"
 ROLES: tuple[tuple[str, ...], ...] = ((), ("user",), ("staff",), ("manager",), ("staff", "manager"))
+# A viewer, alone and beside each other role.
+VIEWERS: tuple[tuple[str, ...], ...] = (
+    ("viewer",),
+    ("viewer", "user"),
+    ("viewer", "staff"),
+    ("viewer", "staff", "manager"),
+)
+READING = ("GET", "WS")
 SENDS: dict[str, Any] = {
     "dispatch": {"tenant_id": OWN, "args": {"text": CANARY}},
     "dispatch_many": {"tenant_id": OWN, "inputs": [{"text": CANARY}]},
@@ -62,6 +70,8 @@ def callers(token: MakeToken) -> list[Caller]:
         Caller("a bad token", {"Authorization": "Bearer nonsense"}, None),
         Caller("a token for too long ago", token("user", "staff", "manager", lifetime=-5), None),
     ]
+    tenants_of_roles = [(roles, tenant) for roles in ROLES for tenant in (OWN, OTHER, None)]
+    tenants_of_roles += [(roles, OWN) for roles in VIEWERS] + [(("viewer",), OTHER)]
     return strangers + [
         Caller(
             f"{roles or 'no role'} of {tenant or 'all'}",
@@ -69,19 +79,21 @@ def callers(token: MakeToken) -> list[Caller]:
             frozenset(map(Role, roles)),
             tenant,
         )
-        for roles in ROLES
-        for tenant in (OWN, OTHER, None)
+        for roles, tenant in tenants_of_roles
         if (headers := token(*roles, tenant=tenant))
     ]
 
 
-def expected(right: RoutePermission, caller: Caller) -> int:
+def expected(route: str, right: RoutePermission, caller: Caller) -> int:
     """Return the status of the answer; 200 stands for every answer that is not a refusal."""
+    is_reading = route.split()[0] in READING
     if right.required_role is None:
         return 200
     if caller.roles is None:
         return 401
     if not right.required_role.is_met_by(caller.roles):
+        return 403
+    if Role.VIEWER in caller.roles and not is_reading:
         return 403
     if caller.tenant == OTHER and right.tenancy is Tenancy.ROW:
         return 404
@@ -169,7 +181,9 @@ class Asking:
 
 
 @asynccontextmanager
-async def asking(app: Forge, address: str) -> AsyncIterator[Asking]:
-    """Ask for the time of the block."""
-    async with httpx.AsyncClient(base_url=address, timeout=30) as http:
+async def asking(app: Forge, server: str | FastAPI) -> AsyncIterator[Asking]:
+    """Ask a server for the time of the block: by its address, or without a network between."""
+    transport = None if isinstance(server, str) else httpx.ASGITransport(server)
+    address = server if isinstance(server, str) else "http://forge.test"
+    async with httpx.AsyncClient(base_url=address, transport=transport, timeout=30) as http:
         yield Asking(app, address, http)

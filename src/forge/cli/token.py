@@ -10,7 +10,7 @@ import click
 
 from forge.cli.options import BigInteger, json_option, traceback_option
 
-ROLES = ["user", "staff", "manager"]
+ROLES = ["viewer", "user", "staff", "manager"]
 # Lets people and secret scanners recognise a leaked token.
 PREFIX = "forge_"
 
@@ -23,7 +23,7 @@ PREFIX = "forge_"
     multiple=True,
     type=click.Choice(ROLES),
     default=["user"],
-    help="Role; may be repeated. Default: user.",
+    help="Role; may be repeated. Default: user. With viewer the token only reads.",
 )
 @click.option(
     "--tenant",

@@ -40,6 +40,8 @@ class ServerConfig(Section):
     max_body: Annotated[int | None, BeforeValidator(lambda v: v if v is None else size(v))] = None
     # Other origins whose pages may open a WebSocket and read responses; the server's own may.
     allowed_origins: Origins = ()
+    # Whether every request other than reading is rejected, whatever the caller's roles.
+    read_only: bool = False
     # Which priorities callers without the role staff may set: that of the type, or any.
     priorities: Literal["type", "any"] = "type"
     # How many pending jobs a tenant may have before the server rejects more; None is no limit.
@@ -73,7 +75,7 @@ class TokenConfig(Section):
 
     name: str
     sha256: Annotated[str, BeforeValidator(sha256_hex)]
-    roles: tuple[Literal["user", "staff", "manager"], ...]
+    roles: tuple[Literal["viewer", "user", "staff", "manager"], ...]
     # A token without a tenant belongs to an operator, who sees every tenant's rows.
     tenant_id: Annotated[
         int | None,

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from forge.http import calls
 from forge.http.admin import audit, jobs
+from forge.http.auth import me
 from forge.http.auth.authenticator import Authenticator
 from forge.http.auth.rules import watch_rules
 from forge.http.auth.watch_tokens import WatchTokens, new_secret
@@ -44,6 +45,7 @@ ROUTERS = (
     audit.router,
     calls.router,
     health.router,
+    me.router,
     watch.router,
     document.router,
     eta.router,
@@ -122,6 +124,8 @@ async def end_streams(api: FastAPI) -> None:
 @asynccontextmanager
 async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
     """Create the rows of cron schedules at startup, and close the app at shutdown."""
-    await api.state.forge.schedules.plant_at_start()
+    app: Forge = api.state.forge
+    if not app.config.server.read_only:
+        await app.schedules.plant_at_start()
     yield
-    await api.state.forge.close()
+    await app.close()

@@ -1,7 +1,7 @@
 """The routes of a server: the role and the query parameters of each."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.routing import BaseRoute
 
@@ -18,13 +18,36 @@ def walk(routes: Iterable[BaseRoute]) -> Iterator[BaseRoute]:
             yield from walk(included.routes)
 
 
-def required_role_of(route: BaseRoute) -> RequiredRole | None:
-    """Return the role that a route requires; None for a public route."""
+class RouteAccess(NamedTuple):
+    """One method of a route, and the check of its callers; None for a public route."""
+
+    name: str
+    method: str
+    check: AccessCheck | None
+
+
+def access_of(routes: Iterable[BaseRoute]) -> Iterator[RouteAccess]:
+    """Yield how each route is guarded, by the name that it has in the documentation."""
+    for route in walk(routes):
+        methods: Iterable[str] = getattr(route, "methods", None) or ("WS",)
+        for method in sorted(set(methods) - {"HEAD"}):
+            name = f"{method} {getattr(route, 'path_format', '')}"
+            yield RouteAccess(name, method, check_of(route))
+
+
+def check_of(route: BaseRoute) -> AccessCheck | None:
+    """Return the check of a route's callers; None for a public route."""
     dependant = getattr(route, "dependant", None)
     for dependency in getattr(dependant, "dependencies", ()):
         if isinstance(dependency.call, AccessCheck):
-            return dependency.call.required_role
+            return dependency.call
     return None
+
+
+def required_role_of(route: BaseRoute) -> RequiredRole | None:
+    """Return the role that a route requires; None for a public route."""
+    check = check_of(route)
+    return None if check is None else check.required_role
 
 
 def query_of(route: BaseRoute) -> list[str]:

@@ -1,5 +1,6 @@
 """Every route × every caller × every tenant's rows, compared with the table of permissions."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +8,12 @@ import pytest
 
 import forge
 from forge import Forge
+from forge.config.server import ServerConfig
+from forge.http.auth.access import Role
 from forge.http.auth.permissions import PERMISSIONS, Tenancy
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.job_client import add_jobs
-from tests.http.matrix import CANARY, OTHER, OWN, asking, callers, expected, routes
+from tests.http.matrix import CANARY, OTHER, OWN, READING, asking, callers, expected, routes
 
 # What these lists show of a job is no more than its type.
 WITHOUT_CONTENT = ("counts", "/queue/", "/statistics/")
@@ -41,8 +44,7 @@ def test_permissions_table_matches_the_routes(app: Forge, make_server_app: MakeS
 
     assert set(found) == set(PERMISSIONS)
     for route, need in found.items():
-        if not route.startswith("WS"):  # which asks at each subscription
-            assert need == PERMISSIONS[route].required_role, route
+        assert need == PERMISSIONS[route].required_role, route
 
 
 @pytest.mark.timeout(300)
@@ -55,7 +57,7 @@ async def test_every_caller_gets_the_documented_response(
         for caller in callers(token):
             status, shown = await server.ask(route, caller)
 
-            assert status == expected(right, caller), (route, caller.label, shown)
+            assert status == expected(route, right, caller), (route, caller.label, shown)
             if caller.tenant not in (OWN, None) or status != 200:
                 assert CANARY not in shown, (route, caller.label)
 
@@ -72,7 +74,7 @@ async def test_lists_show_tenants_their_rows_and_operators_all(
         await server.letter()
         shown = {}
         for caller in callers(token):
-            if caller.roles and len(caller.roles) == 2:
+            if caller.roles == {Role.STAFF, Role.MANAGER}:
                 shown[caller.tenant] = (await server.ask(route, caller))[1]
 
     marks = CANARY if not any(part in route for part in WITHOUT_CONTENT) else "send_mail"
@@ -81,6 +83,51 @@ async def test_lists_show_tenants_their_rows_and_operators_all(
         OTHER: False,
         None: True,
     }
+
+
+async def test_me_lists_the_routes_that_the_caller_may_call(
+    app: Forge, make_server_app: MakeServerApp, token: MakeToken
+) -> None:
+    async with asking(app, make_server_app(app)) as server:
+        for caller in callers(token):
+            status, shown = await server.ask("GET /_api/me", caller)
+            if status != 200:
+                continue
+
+            me = json.loads(shown)
+            may_call = {
+                route
+                for route, right in PERMISSIONS.items()
+                if expected(route, right, caller._replace(tenant=OWN)) == 200
+            }
+            assert set(me["allowed"]) == may_call, caller.label
+            assert me["roles"] == sorted(caller.roles or ())
+            assert me["tenant_id"] == caller.tenant
+            assert me["read_only"] is (Role.VIEWER in (caller.roles or ()))
+
+
+@pytest.mark.timeout(120)
+async def test_read_only_server_rejects_every_change_of_every_caller(
+    app: Forge, make_server_app: MakeServerApp, serve: Serve, token: MakeToken
+) -> None:
+    add_jobs(app)
+    app.register(mutation_of_all, action_of_all)
+    app.config = app.config.model_copy(update={"server": ServerConfig(read_only=True)})
+    everything = [c for c in callers(token) if c.roles == {Role.STAFF, Role.MANAGER}]
+    caller = next(c for c in everything if c.tenant == OWN)
+
+    async with asking(app, await serve(make_server_app(app))) as server:
+        for route in PERMISSIONS:
+            status, shown = await server.ask(route, caller)
+
+            if route.split()[0] in READING:
+                assert status == 200, (route, shown)
+            else:
+                assert (status, json.loads(shown)["code"]) == (403, "read_only"), route
+        me = json.loads((await server.ask("GET /_api/me", caller))[1])
+
+    assert me["read_only"]
+    assert {route.split()[0] for route in me["allowed"]} == set(READING)
 
 
 def test_documented_permissions_match() -> None:

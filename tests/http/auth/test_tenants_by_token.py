@@ -38,7 +38,7 @@ async def test_rows_of_other_tenants_are_neither_shown_nor_changed(
 
         status, shown = await server.ask(route, stranger)
 
-    assert status == expected(PERMISSIONS[route], stranger), shown
+    assert status == expected(route, PERMISSIONS[route], stranger), shown
     assert CANARY not in shown
     if PERMISSIONS[route].tenancy is Tenancy.LIST:
         assert "send_mail" not in shown  # some lists show the types of jobs and no more

@@ -16,9 +16,17 @@ if TYPE_CHECKING:
     from forge.store.statement import Statement
 
 
-class Role(StrEnum):
-    """A role of a token; `manager` counts only together with `staff`."""
+# The methods that change nothing. A WebSocket has none of them: it only follows jobs.
+READING = frozenset({"GET", "HEAD", "OPTIONS", "WS"})
 
+
+class Role(StrEnum):
+    """A role of a token; `manager` counts only together with `staff`.
+
+    `viewer` restricts: whatever other roles the token has, it only reads what they read.
+    """
+
+    VIEWER = "viewer"
     USER = "user"
     STAFF = "staff"
     MANAGER = "manager"
@@ -36,6 +44,11 @@ class Identity:
     expires_at: float | None = None
     # The key or static token that authenticated the caller: revoking it ends open streams.
     key: str | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_viewer(self) -> bool:
+        """Whether the caller may only read."""
+        return Role.VIEWER in self.roles
 
     def as_auth(self) -> dict[str, Any]:
         """Return the `auth` of jobs that this caller dispatches."""
@@ -56,7 +69,7 @@ class RequiredRole(StrEnum):
     def is_met_by(self, roles: frozenset[Role]) -> bool:
         match self:
             case RequiredRole.USER:
-                return bool(roles & {Role.USER, Role.STAFF})
+                return bool(roles & {Role.VIEWER, Role.USER, Role.STAFF})
             case RequiredRole.STAFF:
                 return Role.STAFF in roles
             case RequiredRole.MANAGER:
@@ -118,6 +131,21 @@ class AccessCheck:
 
     required_role: RequiredRole
 
+    def check(self, connection: HTTPConnection, identity: Identity, method: str) -> None:
+        """Raise a 403 unless the caller may call a route with this check by this method."""
+        self.required_role.check(identity)
+        if method in READING:
+            return
+        if connection.app.state.forge.config.server.read_only:
+            raise Problem(
+                "read_only",
+                "the server is read-only ([server] read_only); use a server that is not",
+            )
+        if identity.is_viewer:
+            raise Problem(
+                "forbidden", "the role viewer may only read; use a token without this role"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class RequireRole(AccessCheck):
@@ -125,13 +153,17 @@ class RequireRole(AccessCheck):
 
     async def __call__(self, connection: HTTPConnection) -> Caller:
         identity = _identity(connection)
-        self.required_role.check(identity)
+        self.check(connection, identity, connection.scope.get("method", "WS"))
         return Caller(identity, connection.app.state.forge)
 
 
 @dataclass(frozen=True, slots=True)
 class RequireRoleOrLoopback(AccessCheck):
     """Allows callers with the role, and any caller on loopback."""
+
+    def check(self, connection: HTTPConnection, identity: Identity, method: str) -> None:
+        if not is_local(connection):
+            AccessCheck.check(self, connection, identity, method)
 
     async def __call__(self, connection: HTTPConnection) -> None:
         if not is_local(connection):

@@ -77,6 +77,7 @@ PERMISSIONS: Mapping[str, RoutePermission] = {
     "GET /api/jobs/admin/dlq/{dlq_id}/": RoutePermission(MANAGER, ROW),
     "POST /api/jobs/admin/dlq/{dlq_id}/reprocess/": RoutePermission(MANAGER, ROW),
     "POST /api/jobs/admin/dlq/{dlq_id}/discard/": RoutePermission(MANAGER, ROW),
+    "GET /_api/me": RoutePermission(USER, SHARED),
     "GET /metrics": RoutePermission(STAFF, SHARED, "from the same machine"),
     "GET /openapi.json": RoutePermission(STAFF, SHARED, "from the same machine"),
     "GET /livez": RoutePermission(None, SHARED),

@@ -128,6 +128,13 @@ class FollowerCheck(AccessCheck):
         return access_by_watch_token(connection, watch_token, job_id)
 
 
+class SocketCheck(AccessCheck):
+    """The role that a socket requires; it is checked by the header and at each message."""
+
+    async def __call__(self) -> None:
+        """Allow the request: a token may come with the first message."""
+
+
 Follower = Annotated[JobAccess, Depends(FollowerCheck(RequiredRole.USER))]
 
 

@@ -6,10 +6,11 @@ from contextlib import suppress
 from typing import NamedTuple
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from forge.core.errors import ForgeError, UnknownJob
+from forge.http.auth.access import RequiredRole
 from forge.http.auth.authenticator import unauthenticated
 from forge.http.auth.request_source import is_origin_allowed
 from forge.http.connections.limits import AUTHENTICATED
@@ -17,6 +18,7 @@ from forge.http.live.access import (
     RECHECK_INTERVAL,
     SEND_TIMEOUT,
     LiveHub,
+    SocketCheck,
     TokenAccess,
     WatchTokenAccess,
     access_by_header,
@@ -243,7 +245,9 @@ class FollowerSocket:
 router = APIRouter(tags=["live"])
 
 
-@router.websocket("/_api/ws", name="follow_jobs")
+@router.websocket(
+    "/_api/ws", name="follow_jobs", dependencies=[Depends(SocketCheck(RequiredRole.USER))]
+)
 async def follow_jobs(websocket: WebSocket) -> None:
     """Send the current state of each followed job, then each change."""
     try:

@@ -29,6 +29,9 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "bad_request": ProblemType(400, "Bad request", "The request is not valid HTTP or JSON."),
     "unauthenticated": ProblemType(401, "No valid token", "Send `Authorization: Bearer <token>`."),
     "forbidden": ProblemType(403, "Not allowed", "The token lacks the required role."),
+    "read_only": ProblemType(
+        403, "Read-only", "The server accepts no changes: `[server] read_only` is set."
+    ),
     "priority_too_high": ProblemType(
         403, "Priority too high", "The priority is higher than that of the job type."
     ),
