@@ -19,6 +19,7 @@ from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.events import Events
 from forge.core.job import JobRecord
 from forge.core.new_job import DispatchOptions, check_dict, check_tenant, check_uuid
+from forge.core.why import Why
 from forge.dead_letters import DeadLetters
 from forge.definitions.call import CallDefinition
 from forge.definitions.catalog import Catalog
@@ -32,6 +33,7 @@ from forge.jobs.follow import Watcher
 from forge.jobs.handle import JobHandle
 from forge.jobs.session import Session, Sessions, Telemetry
 from forge.jobs.watch_token import own_watch_token
+from forge.jobs.why import find_why
 from forge.schedules.app_schedules import Schedules
 from forge.store import jobs
 from forge.store.borrowed import run_on
@@ -260,6 +262,10 @@ class Forge:
         if not found:
             raise UnknownJob.of(job_id)
         return JobRecord.from_row(found[0])
+
+    async def why(self, job_id: UUID | str) -> Why:
+        """Return why a job is not running: a reason, one sentence, and the facts behind it."""
+        return await find_why(check_uuid(job_id), self.catalog, self.config, self._sessions.run)
 
     def handle(self, job_id: UUID | str) -> JobHandle[Any]:
         """Return the handle of a job that was dispatched earlier; its result is plain JSON."""

@@ -47,13 +47,14 @@ COMMANDS: CommandTable = {
         {"typescript": "forge.cli.generate.typescript:typescript"},
     ),
     "jobs": CommandGroup(
-        "List, show, cancel and delete jobs, and run them now.",
+        "List, show, explain, cancel and delete jobs, and run them now.",
         {
             "cancel": "forge.cli.jobs.job_requests:cancel",
             "delete": "forge.cli.jobs.job_requests:delete",
             "list": "forge.cli.jobs.list:list_jobs",
             "run-now": "forge.cli.jobs.job_requests:run_now",
             "show": "forge.cli.jobs.show:show",
+            "why": "forge.cli.jobs.why:why",
         },
     ),
     "migrate": "forge.cli.migrate:migrate",

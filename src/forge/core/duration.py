@@ -35,6 +35,25 @@ def format_duration(duration: timedelta) -> str:
     raise AssertionError("every timedelta is a whole number of microseconds")
 
 
+def approximate(seconds: float) -> str:
+    """Return a duration as people say it, in whole units.
+
+    >>> approximate(0.4), approximate(42), approximate(150), approximate(9000), approximate(2e5)
+    ('less than a second', '42 s', '2 min', '2 h 30 min', '2 days 7 h')
+    """
+    if seconds < 1:
+        return "less than a second"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = int(seconds // 60)
+    hours, days = minutes // 60, minutes // 1440
+    if minutes < 60:
+        return f"{minutes} min"
+    if hours < 48:
+        return f"{hours} h {minutes % 60} min" if minutes % 60 else f"{hours} h"
+    return f"{days} days {hours % 24} h" if hours % 24 else f"{days} days"
+
+
 UNITS = {
     "us": timedelta(microseconds=1),
     "ms": timedelta(milliseconds=1),

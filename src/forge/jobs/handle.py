@@ -9,6 +9,7 @@ import typing_extensions
 from forge.core.errors import JobFailed, UndecodablePayload
 from forge.core.job import JobRecord
 from forge.core.lifecycle import Status
+from forge.core.why import Why
 from forge.definitions.job import JobDefinition
 from forge.jobs.follow import Timeout, Watcher
 
@@ -22,6 +23,8 @@ class HandleApp(Protocol):
     async def get(self, job_id: UUID | str) -> JobRecord: ...
 
     async def watcher(self) -> Watcher: ...
+
+    async def why(self, job_id: UUID | str) -> Why: ...
 
     def watch_token(self, job_id: UUID | str) -> str: ...
 
@@ -85,6 +88,10 @@ class JobHandle(Generic[Out_co]):
             f"{record.job_type} {self.id} ended as {record.status}: {reason}; "
             f"see `forge jobs show {self.id}`"
         )
+
+    async def why(self) -> Why:
+        """Return why the job is not running: a reason, one sentence, and the facts behind it."""
+        return await self._app.why(self.id)
 
     def watch_token(self) -> str:
         """Return a token with which a browser can follow this job for an hour."""

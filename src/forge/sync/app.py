@@ -9,6 +9,7 @@ from forge.app import Forge
 from forge.builtin_jobs.definitions import cancelling, deleting, rescheduling, running_now
 from forge.core.job import JobRecord
 from forge.core.new_job import DispatchOptions, check_uuid
+from forge.core.why import Why
 from forge.definitions.job import In, JobDefinition, Out
 from forge.store.borrowed import without_loop
 from forge.store.borrowed.from_loop import FromLoop
@@ -123,6 +124,10 @@ class SyncForge:
     def get(self, job_id: UUID | str) -> JobRecord:
         """Return a job as it stands now."""
         return self._loop.wait(lambda app: app.get(job_id))
+
+    def why(self, job_id: UUID | str) -> Why:
+        """Return why a job is not running: a reason, one sentence, and the facts behind it."""
+        return self._loop.wait(lambda app: app.why(job_id))
 
     def handle(self, job_id: UUID | str) -> SyncHandle:
         """Return the handle of a job that was dispatched earlier; its result is plain JSON."""

@@ -5,6 +5,7 @@ from typing import Any, Generic
 from uuid import UUID
 
 from forge.core.job import JobRecord
+from forge.core.why import Why
 from forge.definitions.job import JobDefinition
 from forge.jobs.follow import Timeout
 from forge.jobs.handle import JobHandle, Out_co
@@ -50,6 +51,10 @@ class SyncHandle(Generic[Out_co]):
     def result(self, timeout: Timeout = None) -> Out_co:
         """Wait until the job is final and return its output, or raise JobFailed."""
         return self._loop.wait(lambda app: JobHandle(app, self.id, self._job).result(timeout))
+
+    def why(self) -> Why:
+        """Return why the job is not running: a reason, one sentence, and the facts behind it."""
+        return self._loop.wait(lambda app: app.why(self.id))
 
     def watch_token(self) -> str:
         """Return a token with which a browser can follow this job for an hour."""

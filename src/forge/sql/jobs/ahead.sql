@@ -1,7 +1,8 @@
--- The position of a waiting job in its lane: how many jobs are ahead of it, and in how many seconds
--- it is due.
+-- The position of a waiting job in its lane: how many jobs are ahead of it, in how many seconds it is
+-- due, and the time now.
 -- $1 the job, $2 how many to count at most.
-select job.status, (extract(epoch from job.scheduled_at) - extract(epoch from now()))::float8 as due_in,
+select job.status, now() as now,
+       (extract(epoch from job.scheduled_at) - extract(epoch from now()))::float8 as due_in,
        (select count(*)
         from (select
               from forge_jobs
