@@ -1,4 +1,4 @@
-"""Settling: whatever an attempt comes to, its job moves only as the lifecycle allows."""
+"""Settling: whatever the outcome of an attempt, its job moves only as the lifecycle allows."""
 
 from datetime import timedelta
 from uuid import UUID

@@ -6,7 +6,7 @@ from typing import Any
 import jwt
 import pytest
 
-from forge.cli.token import hash_of
+from forge.cli.tokens import hash_of
 from forge.config.server import AuthConfig
 from forge.http.auth.authenticator import Authenticator
 from forge.http.auth.rules import AuthRules

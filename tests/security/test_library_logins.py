@@ -51,7 +51,7 @@ async def test_the_library_is_an_operator_on_its_own_connections(
     database: Database, secret: str | None, psql: Any
 ) -> None:
     async with web(database, secret) as app:
-        await app.dispatch("plain", {"n": 1}, tenant_id=7, auth={"name": "whoever"})
+        await app.dispatch("plain", {"n": 1}, tenant_id=7, auth={"name": "anyone"})
         await app.dispatch("plain", {"n": 2}, tenant_id=8)
         without = await app.dispatch("once", {"n": 3})
         await app.dispatch_many("plain", [{"n": 4}, {"n": 5}], tenant_id=7)

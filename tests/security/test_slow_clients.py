@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from forge.cli.token import block_of
+from forge.cli.tokens import block_of
 from forge.http.auth.permissions import PERMISSIONS
 from tests.cli.command import APPS, Project
 from tests.faults.kit.process import Child, wait_until

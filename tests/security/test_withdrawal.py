@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from forge import Config
-from forge.cli.token import block_of
+from forge.cli.tokens import block_of
 from forge.http.auth.authenticator import Authenticator
 from forge.http.problems.problem import Problem
 from tests.cli.command import APPS, Project

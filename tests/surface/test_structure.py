@@ -1,8 +1,10 @@
-"""Structure that can be read off the source: constructors and the names of classes."""
+"""Structure that can be read off the source: constructors, names of classes and of modules."""
 
 import ast
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import forge
@@ -11,6 +13,8 @@ PACKAGE = Path(forge.__file__).parent
 MAX_PARAMETERS = 6
 # The attributes of @forge.job and @forge.schedule, which users pass by name.
 DEFINITIONS = {"JobDefinition", "ScheduleDefinition"}
+# forge.http is the server; modules of integrations are named after the library that they serve.
+NAMED_LIKE_A_PACKAGE = {"http"}
 
 
 def test_constructors_have_at_most_six_parameters() -> None:
@@ -35,6 +39,20 @@ def test_two_classes_do_not_share_a_name() -> None:
     shared = {name: paths for name, paths in homes.items() if len(paths) > 1}
 
     assert shared == {}
+
+
+def test_a_module_does_not_share_its_name_with_a_package() -> None:
+    known = (sys.stdlib_module_names | packages_distributions().keys()) - NAMED_LIKE_A_PACKAGE
+    modules = [path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py")]
+
+    shared = [
+        str(path)
+        for path in modules
+        if path.parts[0] != "integrations" and not known.isdisjoint(path.parts)
+    ]
+
+    assert shared == []
+    assert {"types", "secrets", "httpx", "pydantic"} <= known
 
 
 def _classes() -> Iterator[tuple[Path, ast.ClassDef]]:

@@ -43,7 +43,7 @@ async def test_a_line_is_the_same_either_way(
 ) -> None:
     monkeypatch.setattr(time, "time", lambda: 1_800_000_000.123456)
 
-    quick, ordinary = await said(log_format, job, None), await said(log_format, job, "somebody")
+    quick, ordinary = await said(log_format, job, None), await said(log_format, job, "listener")
 
     assert quick == ordinary
     assert quick.endswith("\n")

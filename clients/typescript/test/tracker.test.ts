@@ -394,7 +394,7 @@ test('done after resume waits for the end', async () => {
   expect(await done).toEqual({ file: 'users.csv' });
 });
 
-test('a failure that nobody awaits is not an unhandled rejection', async () => {
+test('a failure that is not awaited is not an unhandled rejection', async () => {
   const unhandled = vi.fn();
   process.on('unhandledRejection', unhandled);
   const jobId = await started();

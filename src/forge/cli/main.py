@@ -69,7 +69,7 @@ COMMANDS: CommandTable = {
         },
     ),
     "server": "forge.cli.processes.server:server",
-    "token": CommandGroup("Create tokens for the server.", {"create": "forge.cli.token:create"}),
+    "token": CommandGroup("Create tokens for the server.", {"create": "forge.cli.tokens:create"}),
     "worker": "forge.cli.processes.worker:worker",
     "workers": "forge.cli.workers:workers",
 }

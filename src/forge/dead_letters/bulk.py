@@ -22,7 +22,7 @@ MAX_GROUPS = 20
 
 
 class Plan(NamedTuple):
-    """What reprocessing would do: to how many dead letters, and of which causes."""
+    """What reprocessing would do: the number of dead letters that it takes, by cause."""
 
     letters: int
     groups: Sequence[DeadLetterGroup]

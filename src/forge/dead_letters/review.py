@@ -167,7 +167,7 @@ class DeadLetters:
             raise await self._reviewed(dlq_id, tenant_id, run)
 
     async def plan(self, **causes: Unpack[Causes]) -> Plan:
-        """Return what `reprocess_many` with the same filter would do: how many, of which causes."""
+        """Return how many dead letters `reprocess_many` with this filter would take, by cause."""
         return await plan(LetterFilter(status=UNDER_REVIEW, **causes), self._own)
 
     async def reprocess_many(

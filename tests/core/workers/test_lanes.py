@@ -1,4 +1,4 @@
-"""Lanes: whatever comes and goes, no line of due jobs is passed over for ever."""
+"""Lanes: while others come and go, no lane with due jobs is skipped forever."""
 
 from datetime import UTC, datetime
 from typing import NamedTuple

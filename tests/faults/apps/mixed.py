@@ -1,4 +1,4 @@
-"""The jobs of the chaos runs: short ones for each execution mode, some of which fail at first.
+"""The jobs of the chaos runs: short ones for each execution mode; some fail at first.
 
 The sleeps simulate work, so that faults occur while handlers are running.
 """

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from forge import Config, Forge
-from forge.cli.token import block_of, hash_of
+from forge.cli.tokens import block_of, hash_of
 from forge.http.auth.access import Identity, Role
 from forge.http.auth.authenticator import Authenticator
 from forge.http.problems.problem import Problem

@@ -6,7 +6,7 @@ import httpx
 from click.testing import CliRunner
 
 from forge import Forge
-from forge.cli.token import create
+from forge.cli.tokens import create
 from forge.config.server import ServerConfig
 from forge.http.auth.access import Role
 from tests.http.bearers import authenticator

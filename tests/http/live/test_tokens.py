@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from forge.cli.token import hash_of
+from forge.cli.tokens import hash_of
 from forge.config.server import AuthConfig
 from forge.http.auth.authenticator import Authenticator
 from forge.http.auth.rules import AuthRules

@@ -25,7 +25,7 @@ MAX_SAFE_INTEGER = 2**53 - 1
 
 
 class Stages:
-    """A job whose handler does what each attempt is told to do."""
+    """A job whose handler does what the test wants of each attempt."""
 
     def __init__(self, app: Forge) -> None:
         self.orders: asyncio.Queue[str] = asyncio.Queue()

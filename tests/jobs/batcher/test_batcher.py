@@ -63,7 +63,7 @@ async def test_workers_are_woken_after_a_shared_insert(stage: Stage) -> None:
 async def test_calls_that_arrive_during_an_insert_share_the_next_one(stage: Stage) -> None:
     await ended(await stage.dispatch_together(NAMES))
 
-    # Two, of which each takes half.
+    # Two inserts, each with half of the calls.
     assert stage.inserts[:2] == [1, 1]
     assert sum(stage.inserts[2:]) == len(NAMES)
     assert len(stage.inserts) == 4

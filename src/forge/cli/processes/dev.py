@@ -73,7 +73,7 @@ def _server_part(arguments: list[str], config: "Config", port: int | None) -> "l
     from forge.cli.processes.reloader import ChildCommand
     from forge.cli.processes.server import DEV_TOKEN
     from forge.cli.processes.serving import address_of, require_server_extra
-    from forge.cli.token import PREFIX
+    from forge.cli.tokens import PREFIX
     from forge.core.errors import ConfigError
 
     try:

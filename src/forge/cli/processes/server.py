@@ -93,7 +93,7 @@ def require_authentication(config: "Config") -> None:
 
 def _for_development(config: "Config") -> "Config":
     """Accept the token that `forge dev` created for this run."""
-    from forge.cli.token import ROLES, hash_of
+    from forge.cli.tokens import ROLES, hash_of
     from forge.config.server import TokenConfig
 
     token = os.environ[DEV_TOKEN]
