@@ -209,7 +209,7 @@ class Forge:
         notify: bool = False,
         **options: "Unpack[DispatchOptions]",
     ) -> JobHandle[Any]:
-        """Ask for one call of a job, in the caller's transaction where `conn` is given."""
+        """Dispatch one job; with `conn`, in the caller's transaction."""
         return await self.dispatcher.dispatch(job, input, options, conn=conn, notify=notify)
 
     async def dispatch_many(
@@ -221,7 +221,7 @@ class Forge:
         notify: bool = False,
         **options: "Unpack[DispatchOptions]",
     ) -> int:
-        """Ask for one call per input: all are dispatched, or none. Returns how many are new.
+        """Dispatch one job per input, all or none; return the number of new jobs.
 
         Inputs may come from a generator: memory stays constant however many there are.
         """
@@ -251,13 +251,13 @@ class Forge:
         tenant_id: int | None = None,
         correlation_id: UUID | str | None = None,
     ) -> Any:
-        """Run a mutation or an action here and now, and return what it returns."""
+        """Run a mutation or an action in this process, and return what it returns."""
         return await self.call_runner.call(
             call, input, CallIdentity.of(auth, tenant_id, correlation_id)
         )
 
     async def get(self, job_id: UUID | str) -> JobRecord:
-        """Return a job as it stands now."""
+        """Return the current state of a job."""
         found = await self._sessions.run(jobs.get([check_uuid(job_id)]))
         if not found:
             raise UnknownJob.of(job_id)
@@ -278,11 +278,11 @@ class Forge:
     async def cancel(
         self, job_id: UUID | str, *, reason: str | None = None, **options: "Unpack[DispatchOptions]"
     ) -> JobHandle:
-        """Ask a worker to cancel a job, wherever it stands."""
+        """Ask a worker to cancel a job, in any status."""
         return await self.dispatcher.dispatch(*cancelling(job_id, reason), options)
 
     async def delete(self, job_id: UUID | str, **options: "Unpack[DispatchOptions]") -> JobHandle:
-        """Ask a worker to give up, cancel or erase a job, according to where it stands."""
+        """Ask a worker to give up, cancel or erase a job, depending on its status."""
         return await self.dispatcher.dispatch(*deleting(job_id), options)
 
     async def run_now(self, job_id: UUID | str, **options: "Unpack[DispatchOptions]") -> JobHandle:

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 REPROCESS = "forge.reprocess"
 # Dead letters in one statement, as many as can be due at the highest rate, and statements in one
-# slice. An input that was written in SQL may ask for any rate.
+# slice. An input that was written in SQL can have any rate.
 BATCH = 1250
 MAX_BATCHES = 10
 # Jobs that are looked at until they end, to notice when they fail again.
 MAX_WATCHED = 200
 PAUSE = 1.0
-# Seconds that a slice may come late and still make up for it. What is later is not made up for: the
-# rate is there to protect what the jobs call, also after the workers were away for an hour.
-MADE_UP = 0.25
+# A slice that is late by at most this many seconds catches up. A later one does not: the rate
+# protects what the jobs call, also after all workers were down for an hour.
+MAX_CATCH_UP = 0.25
 SHORTEST_PAUSE = 0.05
 FAILED = {Status.FAILED, Status.DEAD_LETTER}
 
@@ -55,9 +55,9 @@ class Progress:
     deleted: int = 0
     # until when the dead letters that were due at the wanted rate have been taken
     paced: float = 0.0
-    # None while the canaries are awaited, then when they had all completed
+    # when all canaries had completed; None before
     released: float | None = None
-    # None while there are dead letters left, then when none was found any more
+    # when no dead letter was left; None before
     exhausted: float | None = None
 
 
@@ -65,7 +65,7 @@ class Progress:
 async def reprocess(ctx: "JobContext", input: ReprocessRequest) -> dict[str, Any]:
     """Make new jobs of dead letters, one slice of them."""
     if ctx.tenant_id is not None:
-        # The database vouches for the job's tenant, and not for what the input says.
+        # The database has verified the job's tenant, but not the one in the input.
         input = input.model_copy(update={"tenant_id": ctx.tenant_id})
     work = Reprocessing(ctx, input, Progress(**(ctx.checkpoint or {"began": time.time()})))
     for _ in range(MAX_BATCHES):
@@ -174,7 +174,7 @@ class Reprocessing:
             return wanted.canary
         if so_far.exhausted is not None:
             return 0
-        earliest = self._now - self._pause - MADE_UP
+        earliest = self._now - self._pause - MAX_CATCH_UP
         # Another worker's clock may be ahead, by which the last slice was taken.
         so_far.paced = min(max(so_far.paced, earliest), self._now)
         return min(BATCH, round((self._now - so_far.paced) * wanted.rate))

@@ -124,7 +124,7 @@ class MutationContext(CallContext):
         input: Any = None,
         **options: "Unpack[DispatchOptions]",
     ) -> JobHandle[Any]:
-        """Ask for one call of a job, which exists if and only if the mutation commits."""
+        """Dispatch one job, which exists if and only if the mutation commits."""
         made = await self._dispatcher.dispatch_on(
             self._conn, job, input, self._on_behalf(options), trace=self._who.traceparent
         )
@@ -185,7 +185,7 @@ class ActionContext(CallContext):
         input: Any = None,
         **options: "Unpack[DispatchOptions]",
     ) -> JobHandle[Any]:
-        """Ask for one call of a job, committed at once, whatever the action does next."""
+        """Dispatch one job, committed at once: it runs even if the action fails afterwards."""
         return await self._dispatcher.dispatch(
             job, input, self._on_behalf(options), trace=self._who.traceparent
         )

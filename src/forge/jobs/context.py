@@ -30,16 +30,16 @@ class HandlerRuntime(Protocol):
     output_limit: int
 
     def noted(self, context: "JobContext") -> None:
-        """Write the context's note down before long."""
+        """Write the context's note soon."""
 
     def heartbeat(self, context: "JobContext") -> Awaitable[None]:
-        """Say that the attempt lives, or raise StaleAttempt."""
+        """Record a heartbeat, or raise StaleAttempt."""
 
     async def run(self, statement: Statement[T]) -> T:
         """Run one statement."""
 
     def completed(self, context: "JobContext") -> None:
-        """The handler has completed its job: that this is no longer its own stops it no more."""
+        """Note that the handler completed its job itself: a lost lease no longer stops it."""
 
     @property
     def pool(self) -> "Pool[Any]":
@@ -66,7 +66,7 @@ class JobContext(Context):
         "note",
     )
 
-    # Whether progress is written as it goes, for those who watch, or with the end.
+    # Whether progress is written while the handler runs, for followers, or at its end.
     is_noted_as_it_goes = True
 
     def __init__(self, job: Job, runtime: HandlerRuntime) -> None:

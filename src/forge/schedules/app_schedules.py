@@ -115,7 +115,7 @@ class Schedules:
     async def get(
         self, type: Type, key: str = "", *, tenant_id: int | None = None, conn: Any = None
     ) -> ScheduleRecord:
-        """Return a schedule as it stands now."""
+        """Return the current state of a schedule."""
         name = named(type, key, tenant_id)
         return await self.read(lambda ask: verbs.get(ask, name), conn)
 

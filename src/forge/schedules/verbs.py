@@ -111,7 +111,7 @@ async def run_now(ask: RunStatement, name: Name) -> ScheduleRecord:
 
 
 async def get(ask: RunStatement, name: Name) -> ScheduleRecord:
-    """Return a schedule as it stands now."""
+    """Return the current state of a schedule."""
     return _found(name, await ask(schedules.get(await _id(ask, name))))
 
 

@@ -67,7 +67,7 @@ class SyncForge:
         notify: bool = False,
         **options: "Unpack[DispatchOptions]",
     ) -> SyncHandle[Any]:
-        """Ask for one call of a job, in the caller's transaction where `conn` is given."""
+        """Dispatch one job; with `conn`, in the caller's transaction."""
         if conn is None:
             handle = self._loop.wait(lambda app: app.dispatch(job, input, **options))
             return SyncHandle(self._loop, handle.id, job, deduplicated=handle.deduplicated)
@@ -86,7 +86,7 @@ class SyncForge:
         notify: bool = False,
         **options: "Unpack[DispatchOptions]",
     ) -> int:
-        """Ask for one call per input: all are dispatched, or none. Returns how many are new.
+        """Dispatch one job per input, all or none; return the number of new jobs.
 
         Inputs may come from a generator, which runs in the calling thread.
         """
@@ -117,12 +117,12 @@ class SyncForge:
         tenant_id: int | None = None,
         correlation_id: UUID | str | None = None,
     ) -> Any:
-        """Run a mutation or an action here and now, and return what it returns."""
+        """Run a mutation or an action in this process, and return what it returns."""
         who: Any = {"auth": auth, "tenant_id": tenant_id, "correlation_id": correlation_id}
         return self._loop.wait(lambda app: app.call(call, input, **who))
 
     def get(self, job_id: UUID | str) -> JobRecord:
-        """Return a job as it stands now."""
+        """Return the current state of a job."""
         return self._loop.wait(lambda app: app.get(job_id))
 
     def why(self, job_id: UUID | str) -> Why:
@@ -140,11 +140,11 @@ class SyncForge:
     def cancel(
         self, job_id: UUID | str, *, reason: str | None = None, **options: "Unpack[DispatchOptions]"
     ) -> SyncHandle:
-        """Ask a worker to cancel a job, wherever it stands."""
+        """Ask a worker to cancel a job, in any status."""
         return self.dispatch(*cancelling(job_id, reason), **options)
 
     def delete(self, job_id: UUID | str, **options: "Unpack[DispatchOptions]") -> SyncHandle:
-        """Ask a worker to give up, cancel or erase a job, according to where it stands."""
+        """Ask a worker to give up, cancel or erase a job, depending on its status."""
         return self.dispatch(*deleting(job_id), **options)
 
     def run_now(self, job_id: UUID | str, **options: "Unpack[DispatchOptions]") -> SyncHandle:

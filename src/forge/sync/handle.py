@@ -31,7 +31,7 @@ class SyncHandle(Generic[Out_co]):
         self.deduplicated = deduplicated
 
     def get(self) -> JobRecord:
-        """Return the job as it stands now."""
+        """Return the current state of the job."""
         return self._loop.wait(lambda app: app.get(self.id))
 
     def updates(self) -> Iterator[JobRecord]:

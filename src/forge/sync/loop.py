@@ -153,8 +153,8 @@ def _forget_all() -> None:
 
 def _close_all() -> None:
     for app in list(_EVERY):
-        # A dying interpreter starts no threads any more, and a dead database does not answer:
-        # what is left open ends with the process.
+        # An interpreter that shuts down starts no threads, and a dead database does not answer:
+        # what is still open ends with the process.
         with suppress(ForgeError, RuntimeError, OSError):
             app.close()
 

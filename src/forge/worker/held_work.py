@@ -83,7 +83,7 @@ class HeldWork:
         while self.ahead and self.ahead[0].since <= now - 5 * LONGEST_WAIT:
             self._release_first()
             is_any = True
-        if is_any:  # the quick attempts before are no measure any more
+        if is_any:  # the quick attempts before say nothing about these
             self.mean_seconds = max(self.mean_seconds, SLOW)
         return is_any
 

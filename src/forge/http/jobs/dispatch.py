@@ -57,7 +57,7 @@ MAX_BAD_INPUTS = 20
 async def dispatch_job(
     request: Request, job_type: str, caller: User, body: DispatchIn | None = None
 ) -> DispatchOut:
-    """Ask for one call of a job."""
+    """Dispatch one job."""
     encoder = await _find_encoder(caller, job_type)
     wanted = body or _NOTHING
     try:
@@ -83,7 +83,7 @@ async def dispatch_job(
 async def dispatch_jobs(
     request: Request, job_type: str, caller: User, body: DispatchManyIn
 ) -> DispatchManyOut:
-    """Ask for one call per input: all are dispatched, or none."""
+    """Dispatch one job per input, all or none."""
     encoder = await _find_encoder(caller, job_type)
     options = _options(caller, encoder, body)
     if not body.inputs:

@@ -28,7 +28,7 @@ REFUSED = problems("not_found", "conflict")
     responses=REFUSED,
 )
 async def cancel_job(job_id: UUID, caller: User, body: RequestIn | None = None) -> RequestOut:
-    """Ask a worker to cancel a job, wherever it stands."""
+    """Ask a worker to cancel a job, in any status."""
     reason = body.reason if body else None
     return await _request(caller, CANCEL, "job_cancel_requested", job_id, FINAL, reason)
 
@@ -53,7 +53,7 @@ async def run_job_now(job_id: UUID, caller: User) -> RequestOut:
     responses=REFUSED,
 )
 async def delete_job(job_id: UUID, caller: Manager) -> RequestOut:
-    """Ask a worker to give up, cancel or erase a job, according to where it stands."""
+    """Ask a worker to give up, cancel or erase a job, depending on its status."""
     return await _request(caller, DELETE, "job_delete_requested", job_id, OWNED)
 
 

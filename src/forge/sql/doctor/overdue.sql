@@ -1,6 +1,6 @@
 -- How many seconds ago the most overdue of the oldest jobs should have been pruned; 0 where none is
 -- overdue.
--- $1 seconds to keep completed jobs, $2 seconds to keep other final jobs (null: for ever).
+-- $1 seconds to keep completed jobs, $2 seconds to keep other final jobs (null: forever).
 with oldest as materialized (
     select id, status, coalesce(completed_at, failed_at, cancelled_at) as ended_at
     from forge_jobs

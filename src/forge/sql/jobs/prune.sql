@@ -1,6 +1,6 @@
 -- Delete final jobs past their retention, in the order of their ids, in small batches.
 -- $1 read jobs after this id, $2 how many to read, $3 seconds to keep completed jobs, $4 seconds to
--- keep other final jobs (null: for ever), $5 whether to read ids of the future.
+-- keep other final jobs (null: forever), $5 whether to read ids of the future.
 -- Jobs whose dead letter is under review are kept.
 -- An id begins with the time of its creation, so that jobs younger than the shorter retention are
 -- not read. Ids that are not version 7, or come from a fast clock, look like ids of the future: $5

@@ -1,4 +1,4 @@
--- End a session whose statement has no client any more. A cancel request may arrive before the
+-- End a session whose statement no longer has a client. A cancel request may arrive before the
 -- statement begins, and a busy session does not notice that its client is gone.
 -- $1 the process id of the session
 select pg_terminate_backend(pid)

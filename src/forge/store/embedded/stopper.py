@@ -29,7 +29,7 @@ def stop_when_unused(home: str, stopper_lock: int) -> None:
     # The folder may have been deleted and created again: that server has its own stopper.
     if _is_same_file(users, users_path):
         stop_server(os.path.join(home, "data"), running, FAST)
-    # In this order, so that the next user sees that there is no stopper any more.
+    # In this order, so that the next user sees that the stopper has gone.
     os.close(stopper_lock)
     os.close(users)
 

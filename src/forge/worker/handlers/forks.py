@@ -96,7 +96,7 @@ def _is_spawn() -> bool:
 
 
 def _disconnect() -> None:
-    """Put nothing in the place of every connected stream: two processes cannot share one."""
+    """Replace every connected socket by /dev/null: two processes cannot share one."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for name in os.listdir("/dev/fd"):
         with suppress(OSError):

@@ -74,9 +74,9 @@ class _Thread:
                     self._ident = None
                 if self._asked is None:
                     return
-                # It takes the place of one that has not arrived. To take that back instead would
-                # leave the interpreter on the look-out for it for ever, which slows all code down
-                # and hangs what is traced, by a debugger for example.
+                # It replaces an exception that has not arrived. Withdrawing that one instead would
+                # make the interpreter check for it forever, which slows down all code and hangs
+                # what is traced, by a debugger for example.
                 _inject(threading.get_ident(), Cancelled)
                 while True:
                     pass
