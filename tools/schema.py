@@ -23,6 +23,7 @@ TABLES_HEADER = """\
 READING_ORDER = (
     "forge_jobs",
     "forge_attempts",
+    "forge_attempt_logs",
     "forge_idempotency_keys",
     "forge_dead_letters",
     "forge_dead_letter_counts",

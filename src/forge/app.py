@@ -19,6 +19,7 @@ from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.events import Events
 from forge.core.job import JobRecord
 from forge.core.new_job import DispatchOptions, check_dict, check_tenant, check_uuid
+from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.dead_letters import DeadLetters
 from forge.definitions.call import CallDefinition
@@ -32,6 +33,7 @@ from forge.jobs.dispatch import Dispatcher
 from forge.jobs.follow import Watcher
 from forge.jobs.handle import JobHandle
 from forge.jobs.session import Session, Sessions, Telemetry
+from forge.jobs.timeline import read_timeline
 from forge.jobs.watch_token import own_watch_token
 from forge.jobs.why import find_why
 from forge.schedules.app_schedules import Schedules
@@ -266,6 +268,10 @@ class Forge:
     async def why(self, job_id: UUID | str) -> Why:
         """Return why a job is not running: a reason, one sentence, and the facts behind it."""
         return await find_why(check_uuid(job_id), self.catalog, self.config, self._sessions.run)
+
+    async def timeline(self, job_id: UUID | str) -> Timeline:
+        """Return what happened to a job, oldest first, with its log."""
+        return await read_timeline(check_uuid(job_id), self.catalog, self._sessions.run)
 
     def handle(self, job_id: UUID | str) -> JobHandle[Any]:
         """Return the handle of a job that was dispatched earlier; its result is plain JSON."""

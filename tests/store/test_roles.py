@@ -174,6 +174,7 @@ async def test_a_connection_limit_that_was_set_stays(granted: Database, psql: An
         "insert into forge_workers (id) values (forge_uuidv7())",
         "delete from forge_workers",
         "insert into forge_attempts (job_id) values (forge_uuidv7())",
+        "delete from forge_attempt_logs",
         "update forge_dead_letters set payload = '{}'",
         "delete from forge_dead_letters",
         "insert into forge_dead_letter_counts (fingerprint) values ('mine')",

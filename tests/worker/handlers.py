@@ -34,6 +34,21 @@ async def where(ctx: JobContext, input: dict) -> dict:
     }
 
 
+@forge.job(isolation="process", name="log_in_child")
+def log_in_child(ctx: JobContext) -> None:
+    """Write a few lines, one of them with a secret."""
+    write_log(ctx)
+
+
+def write_log(ctx: JobContext) -> None:
+    """Write lines of all levels and a progress message."""
+    ctx.log.debug("looking", at=Path("a.csv"))
+    ctx.progress(50, "half way")
+    ctx.log.info("imported token=abc123", rows=500, api_key="k-123", name="a.csv")
+    ctx.log.warning("slow", seconds=1.5)
+    ctx.log.error("gave up", broken=object, big="x" * 10_000)
+
+
 @forge.job(isolation="process")
 def where_plainly(ctx: JobContext, input: dict) -> int:
     """A plain function in a child."""

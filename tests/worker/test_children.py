@@ -189,6 +189,7 @@ def _order(script: Path, database_url: str) -> dict[str, Any]:
         "pooler": False,
         "connect_timeout": 10,
         "output_limit": 1000,
+        "log_lines": 100,
         "job": dict.fromkeys(Job._fields) | fields,
         "schedule": None,
         "log_level": None,

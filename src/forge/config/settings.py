@@ -68,6 +68,8 @@ class WorkerConfig(Section):
     dead_after: Duration = timedelta(seconds=6)
     shutdown_grace: Duration = timedelta(seconds=30)
     crash_limit: Annotated[int, BeforeValidator(whole(1, 1000))] = 3
+    # Log lines of an attempt that are stored; 0 stores none.
+    log_lines: Annotated[int, BeforeValidator(whole(0, 10_000))] = 100
     # Metrics have no authentication, so they are served on loopback by default.
     metrics_host: NonEmptyText = "127.0.0.1"
     metrics_port: Annotated[int | None, BeforeValidator(none_or("off", whole(0, 65_535)))] = 9090

@@ -15,7 +15,7 @@ from forge.http.auth.authenticator import Authenticator
 from forge.http.auth.rules import watch_rules
 from forge.http.auth.watch_tokens import WatchTokens, new_secret
 from forge.http.dead_letters import routes as dead_letters
-from forge.http.jobs import dispatch, eta, job_requests, job_types, read, watch, why
+from forge.http.jobs import dispatch, eta, job_requests, job_types, read, timeline, watch, why
 from forge.http.jobs.pending_limit import PendingLimit
 from forge.http.live import event_stream, poll, websocket
 from forge.http.live.access import LiveHub
@@ -50,6 +50,7 @@ ROUTERS = (
     document.router,
     eta.router,
     why.router,
+    timeline.router,
     metrics.router,
     poll.router,
     event_stream.router,

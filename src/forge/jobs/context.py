@@ -1,15 +1,18 @@
 """What a handler receives: the job, the caller, the database, progress and checkpoints."""
 
-from collections.abc import AsyncIterator, Awaitable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
+from forge.core.attempt_log import LogLine
 from forge.core.context import Auth, Context
 from forge.core.errors import StaleAttempt
 from forge.core.job import Job
 from forge.core.outcome import Completion
 from forge.core.payload import decode, encode
+from forge.jobs.attempt_log import LONGEST_MESSAGE, AttemptLog, storable
 from forge.store import jobs
 from forge.store.connection.blame import excuse, excuse_conflicts
 from forge.store.connection.driver_errors import is_busy
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CHECKPOINT_LIMIT = 65_536
+_making_log = threading.Lock()
 
 
 class HandlerRuntime(Protocol):
@@ -28,9 +32,11 @@ class HandlerRuntime(Protocol):
 
     # How many bytes of JSON an output may have.
     output_limit: int
+    # How many lines of a log are kept.
+    log_lines: int
 
     def noted(self, context: "JobContext") -> None:
-        """Write the context's note soon."""
+        """Write soon what the context has noted and logged."""
 
     def heartbeat(self, context: "JobContext") -> Awaitable[None]:
         """Record a heartbeat, or raise StaleAttempt."""
@@ -57,6 +63,7 @@ class JobContext(Context):
         "_checkpoint",
         "_is_announced",
         "_job",
+        "_log",
         "_runtime",
         "cancelled",
         "completed",
@@ -68,6 +75,8 @@ class JobContext(Context):
 
     # Whether progress is written while the handler runs, for followers, or at its end.
     is_noted_as_it_goes = True
+    # Whether log lines and progress messages are stored with the attempt.
+    keeps_log = True
 
     def __init__(self, job: Job, runtime: HandlerRuntime) -> None:
         self._job = job
@@ -77,6 +86,8 @@ class JobContext(Context):
         self.note: AttemptUpdate | None = None
         self._is_announced = False
         self.has_noted = False
+        # Made when it is used: most handlers write nothing.
+        self._log: AttemptLog | None = None
         # When the last sign of life was.
         self.lived_at = 0.0
         # Whether the job was taken from this attempt, and whether the handler completed it itself.
@@ -182,8 +193,25 @@ class JobContext(Context):
 
     def progress(self, percent: float, message: str | None = None) -> None:
         """Say how far the job is, in percent; cheap enough to call in every loop."""
-        text = None if message is None else _storable(str(message))
-        self.add_note(percent=int(max(0, min(100, percent))), message=text)
+        text = None if message is None else storable(str(message))[:LONGEST_MESSAGE]
+        whole = int(max(0, min(100, percent)))
+        if text is not None and self.keeps_log:
+            self.log.add_progress(whole, text)
+        self.add_note(percent=whole, message=text)
+
+    @property
+    def log(self) -> AttemptLog:
+        """The log of this attempt: `ctx.log.info("imported", rows=500)`.
+
+        Its last lines are stored, also if the worker is killed, and shown in the timeline of the
+        job; each is an ordinary log record, too.
+        """
+        if self._log is None:
+            with _making_log:
+                if self._log is None:
+                    room = self._runtime.log_lines if self.keeps_log else 0
+                    self._log = AttemptLog(self._job.input, room, self._announce)
+        return self._log
 
     def heartbeat(self) -> Awaitable[None]:
         """Say that the job lives; raises StaleAttempt when it is no longer this attempt's.
@@ -246,7 +274,11 @@ class JobContext(Context):
         note = self.note
         self.note = news if note is None else note.followed_by(news)
         self.has_noted = True
-        if self.is_noted_as_it_goes and not self._is_announced:
+        if self.is_noted_as_it_goes:
+            self._announce()
+
+    def _announce(self) -> None:
+        if not self._is_announced:
             self._is_announced = True
             self._runtime.noted(self)
 
@@ -256,6 +288,25 @@ class JobContext(Context):
         self._is_announced = False
         note, self.note = self.note, None
         return note
+
+    @property
+    def has_logged(self) -> bool:
+        """Whether there is or was anything to store in the log."""
+        return self._log is not None
+
+    @property
+    def holds_lines(self) -> bool:
+        """Whether a line waits until there is room for it."""
+        return self._log is not None and self._log.holds_back
+
+    def take_lines(self, *, is_end: bool = False) -> list[LogLine]:
+        """Take the lines that are not stored yet."""
+        return [] if self._log is None else self._log.take(is_end=is_end)
+
+    def add_lines(self, lines: Iterable[LogLine]) -> None:
+        """Add lines that a child process has kept."""
+        self.log.receive(lines)
+        self._announce()
 
     def put_back(self, note: AttemptUpdate) -> None:
         """Keep what was taken and could not be written."""
@@ -277,7 +328,3 @@ async def is_accepted(conn: "Connection[Any]", statement: Statement[list[UUID]])
         if is_busy(error):  # a lock timeout, for example: the statement is not the handler's own
             excuse(error)
         raise
-
-
-def _storable(message: str) -> str:
-    return message.replace("\0", "").encode("utf-8", "replace").decode()[:1000]

@@ -9,6 +9,7 @@ import typing_extensions
 from forge.core.errors import JobFailed, UndecodablePayload
 from forge.core.job import JobRecord
 from forge.core.lifecycle import Status
+from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.definitions.job import JobDefinition
 from forge.jobs.follow import Timeout, Watcher
@@ -25,6 +26,8 @@ class HandleApp(Protocol):
     async def watcher(self) -> Watcher: ...
 
     async def why(self, job_id: UUID | str) -> Why: ...
+
+    async def timeline(self, job_id: UUID | str) -> Timeline: ...
 
     def watch_token(self, job_id: UUID | str) -> str: ...
 
@@ -92,6 +95,10 @@ class JobHandle(Generic[Out_co]):
     async def why(self) -> Why:
         """Return why the job is not running: a reason, one sentence, and the facts behind it."""
         return await self._app.why(self.id)
+
+    async def timeline(self) -> Timeline:
+        """Return what happened to the job, oldest first, with its log."""
+        return await self._app.timeline(self.id)
 
     def watch_token(self) -> str:
         """Return a token with which a browser can follow this job for an hour."""

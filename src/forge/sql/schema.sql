@@ -60,8 +60,26 @@ CREATE TABLE public.forge_attempts (
     error text,
     trace text,
     started_at timestamp with time zone,
-    ended_at timestamp with time zone DEFAULT now() NOT NULL
+    ended_at timestamp with time zone DEFAULT now() NOT NULL,
+    claimed_at timestamp with time zone,
+    retry_at timestamp with time zone
 );
+
+CREATE TABLE public.forge_attempt_logs (
+    job_id uuid NOT NULL,
+    lease bigint NOT NULL,
+    kind character varying(16) NOT NULL,
+    slot integer NOT NULL,
+    number bigint NOT NULL,
+    tenant_id bigint,
+    at timestamp with time zone NOT NULL,
+    level character varying(8),
+    message text,
+    fields jsonb,
+    percent integer,
+    CONSTRAINT forge_attempt_logs_kind CHECK (((kind)::text = ANY ((ARRAY['log'::character varying, 'progress'::character varying, 'snoozed'::character varying])::text[])))
+)
+WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='1000');
 
 CREATE TABLE public.forge_idempotency_keys (
     tenant_id bigint,
@@ -252,6 +270,9 @@ ALTER TABLE public.forge_outbox ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
     NO MAXVALUE
     CACHE 1
 );
+
+ALTER TABLE ONLY public.forge_attempt_logs
+    ADD CONSTRAINT forge_attempt_logs_pkey PRIMARY KEY (job_id, lease, kind, slot);
 
 ALTER TABLE ONLY public.forge_attempts
     ADD CONSTRAINT forge_attempts_pkey PRIMARY KEY (job_id, lease);
@@ -1221,6 +1242,8 @@ ALTER TABLE public.forge_jobs DISABLE TRIGGER forge_jobs_outbox_again;
 
 CREATE TRIGGER forge_jobs_version AFTER UPDATE ON public.forge_jobs FOR EACH ROW WHEN ((new.version = old.version)) EXECUTE FUNCTION public.forge_count_change();
 
+ALTER TABLE public.forge_attempt_logs ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.forge_attempts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.forge_audit_events ENABLE ROW LEVEL SECURITY;
@@ -1236,6 +1259,8 @@ ALTER TABLE public.forge_jobs ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.forge_outbox ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.forge_schedules ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY forge_tenant ON public.forge_attempt_logs USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator)));
 
 CREATE POLICY forge_tenant ON public.forge_attempts USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator)));
 

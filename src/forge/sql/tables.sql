@@ -61,7 +61,27 @@ create table forge_attempts (
     trace text,
     started_at timestamptz,
     ended_at timestamptz not null default now(),
+    claimed_at timestamptz,
+    retry_at timestamptz,  -- when the next attempt is due, where this one is retried
     primary key (job_id, lease)
+);
+
+-- What attempts reported while they ran: log lines, progress messages and snoozes.
+create table forge_attempt_logs (
+    job_id uuid not null,
+    lease bigint not null,
+    kind varchar(16) not null,
+    slot integer not null,  -- the place among the lines of its kind: a newer line replaces the oldest
+    -- how many lines of its kind the attempt had written with this one; of a snooze the attempt
+    number bigint not null,
+    tenant_id bigint,
+    at timestamptz not null,
+    level varchar(8),
+    message text,
+    fields jsonb,
+    percent integer,
+    primary key (job_id, lease, kind, slot),
+    constraint forge_attempt_logs_kind check (kind in ('log', 'progress', 'snoozed'))
 );
 
 -- One row per tenant and idempotency key, with the job that holds it.

@@ -17,6 +17,9 @@ from forge.core.outcome import Completion, Settlement
 from forge.core.payload_rules import CheckedPayload
 from forge.store.statement import Row, Rows, Statement, columns, ids, load, only, rows
 
+# A job may snooze every second for months.
+SNOOZES_KEPT = 50
+
 
 class Dispatched(NamedTuple):
     """The job that a dispatch returns, and whether that dispatch created it."""
@@ -180,7 +183,7 @@ def complete(acks: Sequence[Completion]) -> Statement[list[UUID]]:
 
 
 def settle(acks: Sequence[Settlement]) -> Statement[list[UUID]]:
-    return _fenced("jobs/settle", acks)
+    return Statement(load("jobs/settle"), (*columns(acks), SNOOZES_KEPT), ids)
 
 
 def note(notes: Sequence[AttemptUpdate]) -> Statement[list[UUID]]:
@@ -295,6 +298,10 @@ def changed_view(job_ids: Sequence[UUID], versions: Sequence[int | None]) -> Sta
 
 def attempts(job_id: UUID) -> Statement[Rows]:
     return Statement(load("jobs/attempts"), (job_id,), rows)
+
+
+def latest_attempts(job_id: UUID, limit: int, with_trace: int) -> Statement[Rows]:
+    return Statement(load("jobs/latest_attempts"), (job_id, limit, with_trace), rows)
 
 
 def listed(

@@ -9,6 +9,7 @@ from forge.app import Forge
 from forge.builtin_jobs.definitions import cancelling, deleting, rescheduling, running_now
 from forge.core.job import JobRecord
 from forge.core.new_job import DispatchOptions, check_uuid
+from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.definitions.job import In, JobDefinition, Out
 from forge.store.borrowed import without_loop
@@ -128,6 +129,10 @@ class SyncForge:
     def why(self, job_id: UUID | str) -> Why:
         """Return why a job is not running: a reason, one sentence, and the facts behind it."""
         return self._loop.wait(lambda app: app.why(job_id))
+
+    def timeline(self, job_id: UUID | str) -> Timeline:
+        """Return what happened to a job, oldest first, with its log."""
+        return self._loop.wait(lambda app: app.timeline(job_id))
 
     def handle(self, job_id: UUID | str) -> SyncHandle:
         """Return the handle of a job that was dispatched earlier; its result is plain JSON."""

@@ -5,6 +5,7 @@ from typing import Any, Generic
 from uuid import UUID
 
 from forge.core.job import JobRecord
+from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.definitions.job import JobDefinition
 from forge.jobs.follow import Timeout
@@ -55,6 +56,10 @@ class SyncHandle(Generic[Out_co]):
     def why(self) -> Why:
         """Return why the job is not running: a reason, one sentence, and the facts behind it."""
         return self._loop.wait(lambda app: app.why(self.id))
+
+    def timeline(self) -> Timeline:
+        """Return what happened to the job, oldest first, with its log."""
+        return self._loop.wait(lambda app: app.timeline(self.id))
 
     def watch_token(self) -> str:
         """Return a token with which a browser can follow this job for an hour."""

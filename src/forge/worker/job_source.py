@@ -1,10 +1,12 @@
 """Jobs as a worker claims them: forge_jobs as a source of work."""
 
 import random
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from forge.core.attempt_log import LogLine
 from forge.core.events import AttemptEnded
 from forge.core.job import Job
 from forge.core.lifecycle import Status
@@ -22,7 +24,8 @@ from forge.core.outcome import (
 from forge.core.schedules.run import NO_QUEUE
 from forge.definitions.job import JobDefinition
 from forge.jobs.context import JobContext
-from forge.store import jobs
+from forge.store import attempt_logs, jobs
+from forge.store.attempt_logs import AttemptLines
 from forge.store.connection.link import Link
 from forge.store.jobs import AttemptUpdate, Lane, LaneCursor
 from forge.store.statement import Row, Rows, Statement
@@ -55,14 +58,16 @@ class JobAcker(BatchAcker):
         # A handler that completes in a transaction of its own writes its start there, too.
         starts = WriteKind("start", lambda e: jobs.start(e), is_end=False, checks_row=True)
         updates = WriteKind("note", lambda e: jobs.note(e), is_end=False)
+        logs = WriteKind("log", lambda e: attempt_logs.add(e, time.monotonic()), is_end=False)
         completions = WriteKind("complete", lambda e: jobs.complete(e))
         settlements = WriteKind("settle", lambda e: jobs.settle(e))
-        kinds = [starts, updates, completions, settlements]
+        kinds = [starts, updates, logs, completions, settlements]
         super().__init__(links, held, signals, reports.events, kinds, independent=completions)
         self._policies = policies
         self._reports = reports
         self._starts: list[Job] = starts.waiting
         self._updates: list[AttemptUpdate] = updates.waiting
+        self._logs: list[AttemptLines] = logs.waiting
         self._completions: list[Completion] = completions.waiting
         self._settlements: list[Settlement] = settlements.waiting
 
@@ -70,6 +75,10 @@ class JobAcker(BatchAcker):
         """Write that a job which waited in this worker has begun."""
         self._starts.append(job)
         self._work.set()
+
+    def log(self, lines: AttemptLines) -> None:
+        """Write the last lines of an attempt, whose end follows."""
+        self._logs.append(lines)
 
     def ack(self, ack: Ack, last_update: AttemptUpdate | None) -> None:
         """Write the end of an attempt, with its last progress."""
@@ -179,6 +188,9 @@ class JobSource:
         ack = settle(job, outcome, self._policies[job.type], random.random())
         self.acker.ack(ack, last_update)
         return ack
+
+    def write_log(self, job: Job, lines: Sequence[LogLine]) -> None:
+        self.acker.log(AttemptLines(job.id, job.lease, lines))
 
     def release(self, job: Job, *, has_begun: bool = False) -> None:
         self.acker.add(released(job.id, job.lease, has_begun=has_begun))

@@ -244,6 +244,8 @@ class Runner:
     def _end(self, attempt: Attempt, outcome: Outcome | Settled) -> None:
         job, source = attempt.job, attempt.source
         update = self._progress.take(attempt.context) if attempt.context.has_noted else None
+        if attempt.context.has_logged and (lines := self._progress.take_lines(attempt.context)):
+            source.write_log(job, lines)
         seconds = self._loop.time() - attempt.began
         held = self.held
         held.mean_seconds += (seconds - held.mean_seconds) * 0.05

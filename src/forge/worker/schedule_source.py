@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
+from forge.core.attempt_log import LogLine
 from forge.core.errors import InvalidValue
 from forge.core.events import AttemptEnded, AttemptStopped, Events
 from forge.core.job import Job
@@ -129,6 +130,9 @@ class ScheduleSource:
             conclusion = concluded(job, definition, failed, seconds, rule=Rule())
         self.acker.ack(conclusion, last_update)
         return as_ack(job, conclusion)
+
+    def write_log(self, job: Job, lines: Sequence[LogLine]) -> None:
+        """Write nothing: the log of a run is not stored."""
 
     def release(self, job: Run, *, has_begun: bool = False) -> None:
         rule, outcome = job.schedule.rule, Released(has_begun)

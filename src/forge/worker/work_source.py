@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 from uuid import UUID
 
+from forge.core.attempt_log import LogLine
 from forge.core.events import AttemptEnded
 from forge.core.job import Job
 from forge.core.outcome import Ack, Outcome
@@ -49,6 +50,9 @@ class WorkSource(Protocol[J]):
         self, job: J, outcome: Outcome, last_update: AttemptUpdate | None, seconds: float
     ) -> Ack:
         """Decide what an outcome means, have it written, and return it."""
+
+    def write_log(self, job: J, lines: Sequence[LogLine]) -> None:
+        """Have the last lines of an attempt written before its end."""
 
     def release(self, job: J, *, has_begun: bool = False) -> None:
         """Make a job claimable again, with its attempt given back."""

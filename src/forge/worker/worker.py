@@ -123,7 +123,9 @@ class Worker:
         self.reports = JobReports(self._side, self.transport, events)
         self.progress = ProgressWriter(self._side, self.reports, held)
         meter, limit = CallMeter(self.app.metrics.worker), self.app.config.payload.max_output
-        self.runtime = LoopRuntime(self._side, self.progress, pool, meter, limit)
+        self.runtime = LoopRuntime(
+            self._side, self.progress, pool, meter, limit, self.settings.log_lines
+        )
         # Two links, so that the next completions need not wait until the disk has these.
         links = self._links.open(), self._links.open()
         acker = JobAcker(links, held, signals, policies, self.reports)

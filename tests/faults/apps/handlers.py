@@ -45,6 +45,15 @@ async def gated(ctx: JobContext, input: dict[str, Any]) -> int:
 
 
 @job
+async def logged_and_gated(ctx: JobContext, input: dict[str, Any]) -> int:
+    with recorded(ctx):
+        ctx.progress(10, "about to wait")
+        ctx.log.info("waiting at the gate", lease=ctx.lease)
+        await until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")
+    return ctx.lease
+
+
+@job
 def gated_in_thread(ctx: JobContext, input: dict[str, Any]) -> int:
     with recorded(ctx):
         wait_until(open_for(ctx, input), GATE_TIMEOUT, "the gate opens")

@@ -19,6 +19,9 @@ with job as (
 ), attempts as (
     insert into forge_attempts (job_id, lease, attempt, tenant_id, outcome)
     select id, 1, 1, $1, 'retry' from job
+), logs as (
+    insert into forge_attempt_logs (job_id, lease, kind, slot, number, tenant_id, at)
+    select id, 1, 'log', 0, 1, $1, now() from job
 ), audit as (
     insert into forge_audit_events (event, tenant_id, job_id) select 'seen', $1, id from job
 ), schedules as (
@@ -32,6 +35,7 @@ TABLES = [
     "forge_jobs",
     "forge_idempotency_keys",
     "forge_attempts",
+    "forge_attempt_logs",
     "forge_dead_letters",
     "forge_dead_letter_counts",
     "forge_audit_events",

@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import click
@@ -12,6 +12,7 @@ from forge.cli.options import json_option, project_options, utc_option
 if TYPE_CHECKING:
     from forge.app import Forge
     from forge.core.job import JobRecord
+    from forge.core.timeline import Timeline, TimelineEntry
 
 
 @click.command()
@@ -20,19 +21,30 @@ if TYPE_CHECKING:
 @utc_option
 @project_options
 def show(job_id: UUID, app_option: str | None, config_path: Path | None, as_json: bool) -> None:
-    """Show a job and its failed attempts."""
+    """Show a job and its timeline: attempts, log, traces and audit."""
     from forge.cli.output import print_json
     from forge.cli.project import find_database, run
 
     app = find_database(app_option, config_path)
-    record, attempts = run(app, lambda app: _read(app, job_id))
+    shown = run(app, lambda app: _read(app, job_id))
     if as_json:
-        print_json(_columns(record) | {"failed_attempts": attempts})
+        print_json(
+            _columns(shown.record)
+            | {"failed_attempts": shown.attempts, "timeline": shown.timeline.items}
+        )
     else:
-        _print(record, attempts)
+        _print(shown)
 
 
-async def _read(app: "Forge", job_id: UUID) -> "tuple[JobRecord, list[dict[str, Any]]]":
+class ShownJob(NamedTuple):
+    """A job with its failed attempts and its timeline, redacted."""
+
+    record: "JobRecord"
+    attempts: list[dict[str, Any]]
+    timeline: "Timeline"
+
+
+async def _read(app: "Forge", job_id: UUID) -> ShownJob:
     from forge.core.sensitive.shown import shown_attempt, shown_job
     from forge.store.jobs import attempts
 
@@ -40,7 +52,7 @@ async def _read(app: "Forge", job_id: UUID) -> "tuple[JobRecord, list[dict[str, 
     record, found = await app.get(job_id), await database.run(attempts(job_id))
     allowed = await app.catalog.sensitive_allowed(record.job_type)
     shown = [shown_attempt(row, record.input, allowed) for row in found]
-    return shown_job(record, allowed), shown
+    return ShownJob(shown_job(record, allowed), shown, await app.timeline(job_id))
 
 
 def _columns(record: "JobRecord") -> dict[str, Any]:
@@ -48,9 +60,28 @@ def _columns(record: "JobRecord") -> dict[str, Any]:
     return columns | {"state": record.state}
 
 
-def _print(record: "JobRecord", attempts: list[dict[str, Any]]) -> None:
-    from forge.cli.output import print_attempt, print_columns
+def _print(shown: ShownJob) -> None:
+    from forge.cli.output import print_columns
 
-    print_columns({k: v for k, v in _columns(record).items() if v not in (None, ())})
-    for attempt in attempts:
-        print_attempt(attempt)
+    print_columns({k: v for k, v in _columns(shown.record).items() if v not in (None, ())})
+    click.secho("\ntimeline", bold=True)
+    if shown.timeline.truncated:
+        click.echo("earlier entries are left out")
+    for entry in shown.timeline.items:
+        _print_entry(entry)
+
+
+def _print_entry(entry: "TimelineEntry") -> None:
+    from forge.cli.output import say, text
+
+    detail = dict(entry.detail)
+    trace, level = detail.pop("trace", None), detail.pop("level", None)
+    # The message says these already, or nothing that helps a person.
+    for name in ("error", "exception", "number", "event", "actor", "status", "by"):
+        detail.pop(name, None)
+    detail |= detail.pop("fields", {})
+    rest = "".join(f" {name}={text(value)}" for name, value in detail.items())
+    kind = entry.kind if level is None else f"{entry.kind} {level}"
+    say(f"{text(entry.at)}  {kind:<11}  {text(entry.message)}{rest}")
+    if trace:
+        say(trace.rstrip())

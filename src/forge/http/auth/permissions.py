@@ -51,6 +51,7 @@ PERMISSIONS: Mapping[str, RoutePermission] = {
     "GET /_api/jobs/{job_id}": RoutePermission(USER, ROW),
     "GET /_api/jobs/{job_id}/attempts": RoutePermission(USER, ROW),
     "GET /_api/jobs/{job_id}/eta": RoutePermission(USER, ROW),
+    "GET /_api/jobs/{job_id}/timeline": RoutePermission(USER, ROW),
     "GET /_api/jobs/{job_id}/why": RoutePermission(USER, ROW),
     "GET /_api/jobs/{job_id}/live": RoutePermission(USER, ROW, "a watch token"),
     "GET /_api/jobs/{job_id}/events": RoutePermission(USER, ROW, "a watch token"),

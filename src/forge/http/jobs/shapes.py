@@ -149,8 +149,10 @@ class AttemptOut(BaseModel):
     exception: str | None
     error: str | None
     trace: str | None
+    claimed_at: datetime | None
     started_at: datetime | None
     ended_at: datetime
+    retry_at: datetime | None = Field(description="When the next attempt is due, if it is retried.")
 
 
 class Count(BaseModel):

@@ -10,6 +10,8 @@ with erased as (
     returning id, tenant_id, job_type, status
 ), attempts as (
     delete from forge_attempts where job_id = any (array(select id from erased))
+), logs as (
+    delete from forge_attempt_logs where job_id = any (array(select id from erased))
 ), audited as (
     insert into forge_audit_events (event, actor, tenant_id, job_id, notes)
     select 'job_deleted', $4, tenant_id, id, $3 from erased

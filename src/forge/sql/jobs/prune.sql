@@ -28,6 +28,8 @@ with bounds as materialized (
     delete from forge_jobs where id = any (array(select id from old)) returning id
 ), attempts as (
     delete from forge_attempts where job_id = any (array(select id from old))
+), logs as (
+    delete from forge_attempt_logs where job_id = any (array(select id from old))
 )
 select (select id from looked order by id desc limit 1) as looked_until,
        (select count(*) from looked) as looked_at,

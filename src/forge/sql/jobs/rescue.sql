@@ -30,8 +30,9 @@ with lost as materialized (
     where job.ctid = lost.place
     returning job.*, lost.status as was
 ), recorded as (
-    insert into forge_attempts (job_id, lease, attempt, tenant_id, worker_id, outcome, error, started_at)
-    select id, lease, attempts + 1, tenant_id, worker_id, 'lost', last_error, started_at
+    insert into forge_attempts
+        (job_id, lease, attempt, tenant_id, worker_id, outcome, error, claimed_at, started_at)
+    select id, lease, attempts + 1, tenant_id, worker_id, 'lost', last_error, claimed_at, started_at
     from rescued
     where was = 'running'
     on conflict do nothing

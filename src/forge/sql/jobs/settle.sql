@@ -4,7 +4,7 @@
 -- $1 ids, $2 leases, $3 the allowed current statuses, $4 the new status, $5 seconds until they can
 -- run again, $6 attempts to give back, $7 crashes, $8 lone crashes, $9 error classes, $10 exception
 -- names, $11 messages, $12 traces, $13 the outcome to record (null: no record), $14 fingerprints,
--- $15 places in the code.
+-- $15 places in the code, $16 how many snoozes of a job are kept in its log.
 -- Returns the accepted ids.
 with acks as materialized (
     select * from unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::float8[], $6::integer[],
@@ -29,16 +29,30 @@ with acks as materialized (
         failed_at = case when ack.status in ('failed', 'dead_letter') then now() else job.failed_at end
     from acks as ack
     where job.id = any (array[ack.id]) and job.lease = ack.lease and job.status = any (string_to_array(ack.allowed, ' '))
-    returning job.*, ack.given_back, ack.outcome, ack.exception, ack.message, ack.trace, ack.fingerprint,
+    returning job.*, ack.given_back, ack.delay, ack.outcome, ack.exception, ack.message, ack.trace, ack.fingerprint,
         ack.place, ack.error_class as own_error_class
 ), recorded as (
     insert into forge_attempts
-        (job_id, lease, attempt, tenant_id, worker_id, outcome, error_class, exception, error, trace, started_at)
+        (job_id, lease, attempt, tenant_id, worker_id, outcome, error_class, exception, error, trace,
+         claimed_at, started_at, retry_at)
     select id, lease, attempts + given_back, tenant_id, worker_id, outcome, own_error_class, exception,
-           message, trace, started_at
+           message, trace, claimed_at, started_at, case when status = 'retry' then scheduled_at end
     from settled
     where outcome is not null
     on conflict do nothing
+), snoozed as (
+    insert into forge_attempt_logs (job_id, lease, kind, slot, number, tenant_id, at, fields)
+    select id, lease, 'snoozed', 0, attempts + given_back, tenant_id, now(),
+           jsonb_build_object('worker_id', worker_id, 'claimed_at', claimed_at, 'started_at', started_at,
+                              'until', scheduled_at)
+    from settled
+    where outcome is null and status = 'pending' and delay is not null
+    on conflict do nothing
+), forgotten as (
+    delete from forge_attempt_logs as old
+    using settled
+    where settled.outcome is null and settled.status = 'pending' and settled.delay is not null
+      and old.job_id = any (array[settled.id]) and old.lease = settled.lease - $16 and old.kind = 'snoozed'
 ), buried as (
     insert into forge_dead_letters
         (job_id, job_type, category, queue, priority, tenant_id, correlation_id, idempotency_key, payload,

@@ -8,7 +8,7 @@
 -- Returns the jobs that this worker owns now, as jobs/claim_across does, and how many seconds each
 -- had been running when its owner was found dead.
 with named as materialized (
-    select ctid as place, status, lease, attempts, tenant_id, worker_id, started_at, id
+    select ctid as place, status, lease, attempts, tenant_id, worker_id, claimed_at, started_at, id
     from forge_jobs as job
     where id = any ($1::uuid[])
       and (status in ('pending', 'retry') and scheduled_at <= now()
@@ -36,8 +36,10 @@ with named as materialized (
 ), announced as (
     delete from forge_outbox where job_id = any (array(select id from claimed))
 ), lost as (
-    insert into forge_attempts (job_id, lease, attempt, tenant_id, worker_id, outcome, error, started_at)
-    select id, lease, attempts, tenant_id, worker_id, 'lost', 'the worker died while it ran this job', started_at
+    insert into forge_attempts
+        (job_id, lease, attempt, tenant_id, worker_id, outcome, error, claimed_at, started_at)
+    select id, lease, attempts, tenant_id, worker_id, 'lost', 'the worker died while it ran this job',
+           claimed_at, started_at
     from named
     where status = 'running'
     on conflict do nothing

@@ -1,6 +1,6 @@
 -- forge_api reads everything and dispatches jobs, and cannot change their status.
 grant select on
-    forge_jobs, forge_job_types, forge_schedule_types, forge_idempotency_keys, forge_attempts, forge_dead_letters,
+    forge_jobs, forge_job_types, forge_schedule_types, forge_idempotency_keys, forge_attempts, forge_attempt_logs, forge_dead_letters,
     forge_audit_events, forge_schedules, forge_workers, forge_outbox, forge_migrations
 to forge_api;
 

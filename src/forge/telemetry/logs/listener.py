@@ -116,6 +116,8 @@ class TextFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         line = super().formatMessage(record)
         of = record.__dict__
+        if isinstance(fields := of.get("fields"), dict):  # of ctx.log
+            line += "".join(f" {name}={value}" for name, value in fields.items())
         if record.name != logger.name and "job_id" in of:
             line += f" ({of.get('job_type')} {of['job_id']}, attempt {of.get('attempt')})"
         return terminal_safe(line)
@@ -268,4 +270,13 @@ class RecordSender(logging.Handler):
 
 
 def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    is_plain = value is None or isinstance(value, bool | int | float | str)
+    return value if is_plain or _is_json(value) else str(value)
+
+
+def _is_json(value: Any) -> bool:
+    """Whether a value is a dict of plain values, as the fields of ctx.log are."""
+    try:
+        return isinstance(value, dict) and bool(json.dumps(value))
+    except (TypeError, ValueError, RecursionError):
+        return False

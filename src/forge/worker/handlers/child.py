@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 NOTE_INTERVAL = 0.05
+HELD_INTERVAL = 0.5
 NOTED = ("percent", "message", "checkpoint")
 PR_SET_PDEATHSIG = 1
 # The exit code of a child whose worker closed the socket or died.
@@ -107,13 +108,19 @@ class ChildRuntime:
     """HandlerRuntime of a handler in a child process."""
 
     def __init__(
-        self, channel: Channel, database: Database, pool: "Pool[Any]", output_limit: int
+        self,
+        channel: Channel,
+        database: Database,
+        pool: "Pool[Any]",
+        output_limit: int,
+        log_lines: int,
     ) -> None:
         self._channel = channel
         self._database = database
         self._reporting = threading.Lock()
         self.pool = pool
         self.output_limit = output_limit
+        self.log_lines = log_lines
         self.metrics = WorkerMetrics()
         self._http: httpx.AsyncClient | None = None
 
@@ -124,7 +131,10 @@ class ChildRuntime:
 
     def noted(self, context: JobContext) -> None:
         # From a thread, since a plain function keeps the loop; delayed, since more may follow.
-        timer = threading.Timer(NOTE_INTERVAL, self.report, (context,))
+        self._report_in(NOTE_INTERVAL, context)
+
+    def _report_in(self, seconds: float, context: JobContext) -> None:
+        timer = threading.Timer(seconds, self.report, (context,))
         timer.daemon = True
         timer.start()
 
@@ -132,9 +142,12 @@ class ChildRuntime:
         """Send the progress to the worker, which writes it, and with the last of it the answer."""
         with self._reporting:  # nothing of this attempt may follow its answer
             note = context.take_note()
-            if note is not None or answer is not None:
+            lines = context.take_lines(is_end=answer is not None)
+            if note is not None or lines or answer is not None:
                 text = {} if note is None else {n: getattr(note, n) for n in NOTED}
-                self._channel.send({"note": text, **(answer or {})})
+                self._channel.send({"note": text, "lines": lines, **(answer or {})})
+        if context.holds_lines:
+            self._report_in(HELD_INTERVAL, context)
 
     def forward_logs(self, context: JobContext, level: int) -> None:
         """Log into the worker's log from now on, in the name of this attempt."""
@@ -169,7 +182,9 @@ async def _serve(channel: Channel, order: dict[str, Any]) -> None:
         pool_size=4,
         connect_timeout=timedelta(seconds=order["connect_timeout"]),
     )
-    runtime = ChildRuntime(channel, database, await database.users(), order["output_limit"])
+    runtime = ChildRuntime(
+        channel, database, await database.users(), order["output_limit"], order["log_lines"]
+    )
     context = _context(order, runtime)
     answer = await _answer(order, context, runtime)
     close_stale_connections_of_async_code()

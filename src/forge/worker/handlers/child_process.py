@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Self
 
+from forge.core.attempt_log import LogLine
 from forge.core.errors import ForgeError
 from forge.worker.attempts import Attempt
 from forge.worker.handlers.child_logs import ChildOutput, log_from_child
@@ -173,5 +174,7 @@ def _take_news(message: dict[str, Any], attempt: Attempt) -> None:
         log_from_child(message["log"])
     if message.get("note"):
         attempt.context.add_note(**message["note"])
+    if message.get("lines"):
+        attempt.context.add_lines(LogLine(*line) for line in message["lines"])
     if "completed" in message:
         attempt.context.completed = True

@@ -161,6 +161,7 @@ class Children:
             "pooler": self._app.config.database.pooler,
             "connect_timeout": self._app.config.database.connect_timeout.total_seconds(),
             "output_limit": self._app.config.payload.max_output,
+            "log_lines": self._app.config.worker.log_lines,
             "job": {name: _plain(value) for name, value in job.items()},
             "schedule": attempt.source.schedule_json(attempt.job),
             # The level of Forge's own logger; None where the app sets up logging by itself.

@@ -33,6 +33,7 @@ class LoopRuntime:
         pool: "Pool[Any]",
         meter: CallMeter,
         output_limit: int,
+        log_lines: int,
     ) -> None:
         self._link = link
         self._progress = progress
@@ -40,6 +41,7 @@ class LoopRuntime:
         self._meter = meter
         self._http: httpx.AsyncClient | None = None
         self.output_limit = output_limit
+        self.log_lines = log_lines
         self.in_threads = ThreadRuntime(self, asyncio.get_running_loop(), meter)
 
     def noted(self, context: JobContext) -> None:
@@ -103,6 +105,7 @@ class ThreadRuntime:
         self._loop = loop
         self._http: httpx.Client | None = None
         self.output_limit = loop_side.output_limit
+        self.log_lines = loop_side.log_lines
 
     def noted(self, context: JobContext) -> None:
         self._loop.call_soon_threadsafe(self._loop_side.noted, context)

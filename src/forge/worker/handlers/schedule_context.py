@@ -24,12 +24,13 @@ class ScheduleContext(JobContext):
     """The current run: `job_id` is the schedule's id, `attempt` counts failures in a row.
 
     Progress is kept and written with the end of the run; so is the checkpoint, which the next run
-    finds, unless a heartbeat writes it before.
+    finds, unless a heartbeat writes it before. Its log is emitted as log records, and not stored.
     """
 
     __slots__ = ("_began", "_run", "definition")
 
     is_noted_as_it_goes = False
+    keeps_log = False
 
     # Set before the handler is called.
     definition: ScheduleDefinition[Any]
