@@ -73,7 +73,9 @@ async def claim_cost(dsn: str, due: int) -> Cost:
         survey = schedules.survey()
         (lane,) = survey.read(await connection.fetch(survey.sql))
         place = LaneCursor(lane.lane, *BEGINNING)
-        claim = schedules.claim([place], BATCH, worker=WORKER, incarnation=WORKER, rules={})
+        claim = schedules.claim(
+            [place], BATCH, worker=WORKER, incarnation=WORKER, rules={}, lanes=[lane]
+        )
         return await cost_of(connection, (survey, claim))
 
 

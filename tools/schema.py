@@ -31,6 +31,7 @@ READING_ORDER = (
     "forge_workers",
     "forge_job_types",
     "forge_schedule_types",
+    "forge_pauses",
     "forge_outbox",
     "forge_audit_events",
     "forge_signing_keys",

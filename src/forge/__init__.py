@@ -26,10 +26,12 @@ from forge.core.errors import (
     UnknownDeadLetter,
     UnknownJob,
     UnknownJobType,
+    UnknownPause,
     UnknownSchedule,
 )
 from forge.core.job import JobRecord, Priority
 from forge.core.lifecycle import State, Status
+from forge.core.pause import Pause
 from forge.core.payload_rules import PayloadValidator
 from forge.core.retry import Retry
 from forge.core.schedules.record import ScheduleRecord
@@ -68,6 +70,7 @@ __all__ = [
     "MutationDefinition",
     "NonRetryable",
     "NotRegistered",
+    "Pause",
     "PayloadValidator",
     "Priority",
     "RateLimited",
@@ -90,6 +93,7 @@ __all__ = [
     "UnknownDeadLetter",
     "UnknownJob",
     "UnknownJobType",
+    "UnknownPause",
     "UnknownSchedule",
     "Worker",
     "action",

@@ -19,6 +19,7 @@ from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.events import Events
 from forge.core.job import JobRecord
 from forge.core.new_job import DispatchOptions, check_dict, check_tenant, check_uuid
+from forge.core.pause import Pause
 from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.dead_letters import DeadLetters
@@ -36,6 +37,7 @@ from forge.jobs.session import Session, Sessions, Telemetry
 from forge.jobs.timeline import read_timeline
 from forge.jobs.watch_token import own_watch_token
 from forge.jobs.why import find_why
+from forge.operations.pauses import PausedType, Pauses
 from forge.schedules.app_schedules import Schedules
 from forge.store import jobs
 from forge.store.borrowed import run_on
@@ -100,6 +102,7 @@ class Forge:
         self.call_runner = CallRunner(self._registry, sessions, self.dispatcher, limits)
         self._schedules = Schedules(sessions, self.catalog, self.schedule_definitions, self.events)
         self._dead_letters = DeadLetters(sessions, self.catalog, self.dispatcher, reprocess)
+        self._pauses = Pauses(sessions)
 
     @property
     def config(self) -> Config:
@@ -300,6 +303,47 @@ class Forge:
     ) -> JobHandle:
         """Ask a worker to move a waiting job to another time."""
         return await self.dispatcher.dispatch(*rescheduling(job_id, at), options)
+
+    async def pause(
+        self,
+        type: PausedType | None = None,
+        *,
+        queue: str | None = None,
+        for_: timedelta | str | None = None,
+        until: datetime | None = None,
+        reason: str,
+        actor: str | None = None,
+    ) -> Pause:
+        """Start no more jobs of a type, of a queue, or of a type in a queue; what runs goes on.
+
+        It ends after `for_`, at `until`, or with `resume`. A pause of the same replaces it.
+        """
+        pause = await self._pauses.add(
+            type, queue, duration=for_, until=until, reason=reason, actor=actor
+        )
+        if warning := await self.pause_warning(pause):
+            self.events.notice("warning", f"{pause.target} is paused: {warning}")
+        return pause
+
+    async def pause_warning(self, pause: Pause) -> str | None:
+        """Return a warning if nothing that is registered has the names in a pause."""
+        return await self._pauses.warning(pause)
+
+    async def resume(
+        self,
+        type: PausedType | None = None,
+        *,
+        queue: str | None = None,
+        pause_id: UUID | str | None = None,
+        reason: str | None = None,
+        actor: str | None = None,
+    ) -> Pause:
+        """End a pause, by its type and queue or by its id."""
+        return await self._pauses.remove(type, queue, pause_id=pause_id, reason=reason, actor=actor)
+
+    async def pauses(self) -> list[Pause]:
+        """Return the pauses in effect, oldest first."""
+        return await self._pauses.list()
 
     @property
     def schedules(self) -> Schedules:

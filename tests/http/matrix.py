@@ -38,7 +38,8 @@ SENDS: dict[str, Any] = {
 }
 # Bulk reprocessing selects dead letters by a filter instead of an id.
 SENDS_TO: dict[str, Any] = {
-    "POST /api/jobs/admin/dlq/reprocess/": {"job_type": "send_mail", "notes": "once more"}
+    "POST /api/jobs/admin/dlq/reprocess/": {"job_type": "send_mail", "notes": "once more"},
+    "POST /_api/pauses": {"type": "report", "reason": CANARY},
 }
 BURY = """with letter as (
     insert into forge_dead_letters
@@ -95,6 +96,8 @@ def expected(route: str, right: RoutePermission, caller: Caller) -> int:
         return 403
     if Role.VIEWER in caller.roles and not is_reading:
         return 403
+    if caller.tenant is not None and right.tenancy is Tenancy.OPERATOR:
+        return 403
     if caller.tenant == OTHER and right.tenancy is Tenancy.ROW:
         return 404
     if caller.tenant == OTHER and right.tenancy is Tenancy.BODY:
@@ -127,6 +130,7 @@ class Asking:
             "job_id": self.job,
             "schedule_id": self.schedule,
             "dlq_id": self.letter,
+            "pause_id": self.pause,
             "job_type": "send_mail",
         }
 
@@ -172,6 +176,10 @@ class Asking:
             "report", f"{CANARY} {uuid4()}", {"text": CANARY}, every="1h", tenant_id=OWN
         )
         return made.id
+
+    async def pause(self) -> UUID:
+        """Pause a type that no other row has."""
+        return (await self._app.pause("report", reason=CANARY)).pause_id
 
     async def letter(self) -> int:
         """Create a dead letter of the first tenant, with an audit event."""

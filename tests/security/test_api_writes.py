@@ -71,6 +71,7 @@ async def ann(
             f"values ('forge.cancel', 1, '{OWN}')",
             "queue forge is only for",
         ),
+        ("insert into forge_pauses (type, reason) values ('x', 'y')", "row-level security"),
         (
             "insert into forge_audit_events (event, actor, tenant_id) values ('x', 'ceo', 1)",
             "'ann', and cannot write in the name of 'ceo'",

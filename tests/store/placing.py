@@ -72,7 +72,9 @@ async def claim(
 ) -> list[Job]:
     """Claim from the beginning of every lane that has jobs, of any capability."""
     lanes: list[Lane] = await database.run(jobs.survey())
-    return await database.run(claiming([lane.lane for lane in lanes], worker, limit, start=start))
+    places = [LaneCursor(lane.lane, *BEGINNING) for lane in lanes]
+    who: Any = {"worker": worker.id, "incarnation": worker.incarnation}
+    return await database.run(jobs.claim(places, limit, start=start, lanes=lanes, **who))
 
 
 def claiming(lanes: list[int], worker: Registration, limit: int, *, start: bool = True) -> Any:

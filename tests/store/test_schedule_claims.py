@@ -22,7 +22,14 @@ async def claim(database: Database, worker: Registration, limit: int) -> list[Ru
     lanes = await database.run(schedules.survey())
     places = [LaneCursor(lane.lane, *BEGINNING) for lane in lanes]
     return await database.run(
-        schedules.claim(places, limit, worker=worker.id, incarnation=worker.incarnation, rules={})
+        schedules.claim(
+            places,
+            limit,
+            worker=worker.id,
+            incarnation=worker.incarnation,
+            rules={},
+            lanes=lanes,
+        )
     )
 
 

@@ -58,6 +58,9 @@ COMMANDS: CommandTable = {
         },
     ),
     "migrate": "forge.cli.migrate:migrate",
+    "pause": "forge.cli.pauses:pause",
+    "pauses": "forge.cli.pauses:pauses",
+    "resume": "forge.cli.pauses:resume",
     "schedules": CommandGroup(
         "List, show, enable, disable and run schedules.",
         {

@@ -73,6 +73,10 @@ class UnknownDeadLetter(_Unknown):
     """No dead letter has this id, or it belongs to another tenant."""
 
 
+class UnknownPause(_Unknown):
+    """No pause has this id, or this type and queue, or it has ended."""
+
+
 class AlreadyReviewed(ForgeError):
     """This dead letter has already been reprocessed or discarded."""
 

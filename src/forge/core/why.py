@@ -11,6 +11,7 @@ from forge.core.duration import approximate
 from forge.core.eta import Eta, coarse, coarse_place, estimate
 from forge.core.job import BUILTIN_QUEUE, JobRecord
 from forge.core.lifecycle import Status
+from forge.core.pause import Pause
 from forge.core.workers.lanes import worker_group_name
 
 # Jobs ahead of a job that are counted at most.
@@ -26,6 +27,7 @@ class Reason(StrEnum):
     OWNER_SILENT = "owner_silent"
     RUNNING = "running"
     CLAIMED = "claimed"
+    PAUSED = "paused"
     RETRY_LATER = "retry_later"
     DUE_LATER = "due_later"
     NO_WORKER = "no_worker"
@@ -90,6 +92,8 @@ class Situation(NamedTuple):
     # Seconds since the latest starts in its lane.
     starts: Sequence[float]
     workers: Sequence[WorkerFacts]
+    # The pauses in effect that cover it.
+    pauses: Sequence[Pause]
     deadlines: Deadlines
 
 
@@ -111,8 +115,8 @@ class _Found(NamedTuple):
 
 def explain(seen: Situation, detail: Detail = EVERYTHING) -> Why:
     """Decide why a job is not running."""
-    found = _of_status(seen, detail) or _of_time(seen) or _of_workers(seen, detail)
-    found = found or _of_lane(seen, detail)
+    found = _of_status(seen, detail) or _of_pauses(seen, detail) or _of_time(seen)
+    found = found or _of_workers(seen, detail) or _of_lane(seen, detail)
     job = seen.job
     facts = {name: value for name, value in found.facts.items() if value is not None}
     return Why(
@@ -193,6 +197,30 @@ def _rescue(seen: Situation) -> str:
         return "another worker rescues the job"
     after = approximate(seen.deadlines.stale_after)
     return f"another worker rescues the job {after} after its last sign of life"
+
+
+def _of_pauses(seen: Situation, detail: Detail) -> _Found | None:
+    """Return the pause that ends last, unless the job is due after it."""
+    if not seen.pauses:
+        return None
+    pause = max(seen.pauses, key=lambda one: (one.until is None, one.until or one.created_at))
+    lasts = NEVER if pause.until is None else (pause.until - seen.now).total_seconds()
+    if lasts < NEVER and lasts <= seen.due_in:
+        return None
+    facts: dict[str, Any] = {
+        "type": pause.type,
+        "queue": pause.queue,
+        "until": pause.until,
+        "paused_at": pause.created_at,
+    }
+    end = "until it is resumed" if pause.until is None else f"until {_moment(pause.until)}"
+    message = f"The {pause.target} is paused {end}"
+    if not detail.is_exact:
+        return _Found(Reason.PAUSED, f"{message}.", facts)
+    facts |= {"pause_id": pause.pause_id, "pause_reason": pause.reason, "actor": pause.actor}
+    by = "" if pause.actor is None else f" by {pause.actor}"
+    message += f", since {_moment(pause.created_at)}{by}: {_sentence(pause.reason)}"
+    return _Found(Reason.PAUSED, f"{message}; resume it with `forge resume`.", facts)
 
 
 def _of_time(seen: Situation) -> _Found | None:

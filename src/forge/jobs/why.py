@@ -6,6 +6,7 @@ from forge.config.settings import Config
 from forge.core.errors import UnknownJob
 from forge.core.job import JobRecord
 from forge.core.lifecycle import WAITING, Status
+from forge.core.pause import Pause
 from forge.core.sensitive.shown import shown_job
 from forge.core.why import (
     EVERYTHING,
@@ -18,7 +19,7 @@ from forge.core.why import (
     explain,
 )
 from forge.definitions.catalog import Catalog, RunStatement
-from forge.store import jobs, queue_statistics, workers
+from forge.store import jobs, pauses, queue_statistics, workers
 from forge.store.statement import Row
 
 # The statements see different moments; a job that moves between them is read again.
@@ -51,8 +52,15 @@ async def _situation(job: JobRecord, place: Row, config: Config, run: RunStateme
         place["ahead"],
         starts,
         [WorkerFacts(**{name: row[name] for name in WorkerFacts._fields}) for row in known],
+        await _pauses(job, run),
         _deadlines(config),
     )
+
+
+async def _pauses(job: JobRecord, run: RunStatement) -> list[Pause]:
+    if not _waits(job):
+        return []
+    return [one for one in await run(pauses.current()) if one.covers(job.job_type, job.queue)]
 
 
 def _deadlines(config: Config) -> Deadlines:

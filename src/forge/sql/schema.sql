@@ -220,6 +220,18 @@ CREATE TABLE public.forge_schedule_types (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.forge_pauses (
+    id uuid DEFAULT public.forge_uuidv7() NOT NULL,
+    type character varying(255),
+    queue character varying(255),
+    until timestamp with time zone,
+    reason text NOT NULL,
+    actor text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT forge_pauses_builtin CHECK (((NOT starts_with((type)::text, 'forge.'::text)) AND ((queue)::text <> 'forge'::text))),
+    CONSTRAINT forge_pauses_target CHECK (((type IS NOT NULL) OR (queue IS NOT NULL)))
+);
+
 CREATE TABLE public.forge_outbox (
     id bigint NOT NULL,
     job_id uuid NOT NULL,
@@ -303,6 +315,12 @@ ALTER TABLE ONLY public.forge_outbox
 
 ALTER TABLE ONLY public.forge_outbox
     ADD CONSTRAINT forge_outbox_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.forge_pauses
+    ADD CONSTRAINT forge_pauses_once UNIQUE NULLS NOT DISTINCT (type, queue);
+
+ALTER TABLE ONLY public.forge_pauses
+    ADD CONSTRAINT forge_pauses_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.forge_schedule_types
     ADD CONSTRAINT forge_schedule_types_pkey PRIMARY KEY (name);
@@ -1256,7 +1274,11 @@ ALTER TABLE public.forge_idempotency_keys ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.forge_jobs ENABLE ROW LEVEL SECURITY;
 
+CREATE POLICY forge_operator ON public.forge_pauses USING (( SELECT public.forge_is_operator() AS forge_is_operator)) WITH CHECK ((( SELECT public.forge_is_operator() AS forge_is_operator) AND public.forge_may_sign(( SELECT public.forge_caller() AS forge_caller), actor)));
+
 ALTER TABLE public.forge_outbox ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.forge_pauses ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.forge_schedules ENABLE ROW LEVEL SECURITY;
 

@@ -230,6 +230,23 @@ create table forge_schedule_types (
     updated_at timestamptz not null default now()
 );
 
+-- One row per pause of a type, a queue, or a type in a queue.
+create table forge_pauses (
+    id uuid primary key default forge_uuidv7(),
+    type varchar(255),  -- of jobs or, without a queue, of schedules too; null: every type
+    queue varchar(255),  -- null: every queue
+    until timestamptz,  -- when it ends by itself; null: when it is removed
+    reason text not null,
+    actor text,
+    created_at timestamptz not null default now(),
+    -- requests such as forge.cancel are carried out whatever is paused
+    constraint forge_pauses_once unique nulls not distinct (type, queue),
+    -- requests such as forge.cancel are carried out whatever is paused
+    constraint forge_pauses_builtin check ((not starts_with(type, 'forge.')) and (queue <> 'forge')),
+    -- requests such as forge.cancel are carried out whatever is paused
+    constraint forge_pauses_target check ((type is not null) or (queue is not null))
+);
+
 -- One row per waiting job where another transport than PostgreSQL delivers jobs.
 create table forge_outbox (
     id bigint generated always as identity primary key,

@@ -156,14 +156,18 @@ def claim(
     start: bool,
     worker: UUID,
     incarnation: UUID,
-    lane: Lane | None = None,
+    lanes: Sequence[Lane] = (),
 ) -> Statement[list[Job]]:
-    """Claim from several lanes, or from the one that `lane` describes."""
+    """Claim from lanes that are not paused; `lanes` describes them, unless they are built-in."""
     rest = (limit, start, worker, incarnation)
-    if lane is not None:
-        return Statement(load("jobs/claim"), (*places[0], *rest), _jobs_of(lane))
-    lanes, ats, after = [p.lane for p in places], [p.at for p in places], [p.id for p in places]
-    return Statement(load("jobs/claim_across"), (lanes, ats, after, *rest), read_jobs)
+    if len(lanes) == 1:
+        (lane,) = lanes
+        one = (*places[0], *rest, lane.job_type, lane.queue)
+        return Statement(load("jobs/claim"), one, _jobs_of(lane))
+    keys, ats, after = [p.lane for p in places], [p.at for p in places], [p.id for p in places]
+    types, queues = [lane.job_type for lane in lanes], [lane.queue for lane in lanes]
+    across = (keys, ats, after, *rest, types, queues)
+    return Statement(load("jobs/claim_across"), across, read_jobs)
 
 
 def start(jobs: Sequence[Job]) -> Statement[list[UUID]]:

@@ -22,6 +22,7 @@ class MessageJobStatus(NamedTuple):
     worker_capability: str | None
     due_in: float
     owner_lives: bool
+    is_paused: bool
 
 
 class Reclaimed(Job):

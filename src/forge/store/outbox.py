@@ -54,6 +54,10 @@ def drop(entries: Sequence[OutboxEntry]) -> Statement[list[int]]:
     return Statement(load("outbox/drop"), _taken(entries), ids)
 
 
+def forget(job_ids: Sequence[UUID]) -> Statement[list[int]]:
+    return Statement(load("outbox/forget"), (list(job_ids),), ids)
+
+
 def sweep(place: LaneCursor, limit: int, due_for: float) -> Statement[Row]:
     return Statement(load("outbox/sweep"), (*place, limit, due_for), only)
 

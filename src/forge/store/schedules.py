@@ -109,10 +109,15 @@ def claim(
     worker: UUID,
     incarnation: UUID,
     rules: Mapping[str, Rule],
+    lanes: Sequence[Lane],
 ) -> Statement[list[Run]]:
-    """Claim due schedules; `rules` has the rules of types, for rows without their own."""
-    lanes, ats, after = ([cursor[part] for cursor in cursors] for part in range(3))
-    args = (lanes, ats, after, limit, worker, incarnation)
+    """Claim due schedules of types that are not paused.
+
+    `rules` has the rules of types, for rows without their own, `lanes` describes the lanes.
+    """
+    keys, ats, after = ([cursor[part] for cursor in cursors] for part in range(3))
+    types = [lane.job_type for lane in lanes]
+    args = (keys, ats, after, limit, worker, incarnation, types)
     return Statement(load("schedules/claim"), args, _runs(rules))
 
 

@@ -1,7 +1,7 @@
 """The verbs of an app for code without an event loop: scripts, threads, WSGI, Django."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, overload
 from uuid import UUID
 
@@ -9,9 +9,11 @@ from forge.app import Forge
 from forge.builtin_jobs.definitions import cancelling, deleting, rescheduling, running_now
 from forge.core.job import JobRecord
 from forge.core.new_job import DispatchOptions, check_uuid
+from forge.core.pause import Pause
 from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.definitions.job import In, JobDefinition, Out
+from forge.operations.pauses import PausedType
 from forge.store.borrowed import without_loop
 from forge.store.borrowed.from_loop import FromLoop
 from forge.sync.dead_letters import SyncDeadLetters
@@ -161,6 +163,39 @@ class SyncForge:
     ) -> SyncHandle:
         """Ask a worker to move a waiting job to another time."""
         return self.dispatch(*rescheduling(job_id, at), **options)
+
+    def pause(
+        self,
+        type: PausedType | None = None,
+        *,
+        queue: str | None = None,
+        for_: timedelta | str | None = None,
+        until: datetime | None = None,
+        reason: str,
+        actor: str | None = None,
+    ) -> Pause:
+        """Start no more jobs of a type, of a queue, or of a type in a queue; what runs goes on."""
+        when: Any = {"for_": for_, "until": until}
+        return self._loop.wait(
+            lambda app: app.pause(type, queue=queue, reason=reason, actor=actor, **when)
+        )
+
+    def resume(
+        self,
+        type: PausedType | None = None,
+        *,
+        queue: str | None = None,
+        pause_id: UUID | str | None = None,
+        reason: str | None = None,
+        actor: str | None = None,
+    ) -> Pause:
+        """End a pause, by its type and queue or by its id."""
+        who: Any = {"reason": reason, "actor": actor}
+        return self._loop.wait(lambda app: app.resume(type, queue=queue, pause_id=pause_id, **who))
+
+    def pauses(self) -> list[Pause]:
+        """Return the pauses in effect, oldest first."""
+        return self._loop.wait(lambda app: app.pauses())
 
     def close(self) -> None:
         """Close connections; the next call opens them again."""

@@ -78,7 +78,7 @@ class BuiltinClaimer:
         claim = self._claims.send(time.monotonic())
         try:
             taken = await self._link.run(
-                self._source.claim(self._places, room, start=True, lane=None)
+                self._source.claim(self._places, room, start=True, lanes=())
             )
             is_late = self._claims.is_late(claim, time.monotonic())
             for job in taken:

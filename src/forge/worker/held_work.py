@@ -1,6 +1,7 @@
 """What a worker holds: attempts that run, and jobs that wait here for a slot."""
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -91,6 +92,14 @@ class HeldWork:
         """Release every job that waits for a slot."""
         while self.ahead:
             self._release_first()
+
+    def release_covered(self, is_paused: Callable[[Job], bool]) -> None:
+        """Release the jobs that wait for a slot and are paused."""
+        for _ in range(len(self.ahead)):
+            if is_paused(self.ahead[0].job):
+                self._release_first()
+            else:
+                self.ahead.rotate(-1)
 
     def _release_first(self) -> None:
         job, source, *_ = self.ahead.popleft()

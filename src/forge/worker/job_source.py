@@ -162,11 +162,11 @@ class JobSource:
         return jobs.survey()
 
     def claim(
-        self, cursors: list[LaneCursor], limit: int, *, start: bool, lane: Lane | None
+        self, cursors: list[LaneCursor], limit: int, *, start: bool, lanes: Sequence[Lane]
     ) -> Statement[list[Job]]:
         worker, incarnation = self.worker.id, self.worker.incarnation
         return jobs.claim(
-            cursors, limit, start=start, worker=worker, incarnation=incarnation, lane=lane
+            cursors, limit, start=start, worker=worker, incarnation=incarnation, lanes=lanes
         )
 
     def claimed(self, jobs: Sequence[Job]) -> None:

@@ -95,11 +95,16 @@ class ScheduleSource:
         return schedules.survey()
 
     def claim(
-        self, cursors: list[LaneCursor], limit: int, *, start: bool, lane: Lane | None
+        self, cursors: list[LaneCursor], limit: int, *, start: bool, lanes: Sequence[Lane]
     ) -> Statement[list[Run]]:
         worker, incarnation = self._worker.id, self._worker.incarnation
         return schedules.claim(
-            cursors, limit, worker=worker, incarnation=incarnation, rules=self._rules
+            cursors,
+            limit,
+            worker=worker,
+            incarnation=incarnation,
+            rules=self._rules,
+            lanes=lanes,
         )
 
     def claimed(self, jobs: Sequence[Job]) -> None:

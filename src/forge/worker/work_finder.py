@@ -84,9 +84,9 @@ class WorkFinder:
     async def claim(self, request: ClaimRequest, link: Link) -> list[Job]:
         """Send a claim, and return its jobs, the oldest first."""
         source, places, limit, start, _ = request
-        lane = self.lanes.seen(places[0][0]) if len(places) == 1 else None
+        lanes = [self.lanes.seen(lane) for lane, *_ in places]
         cursors = [LaneCursor(*place) for place in places]
-        taken = await link.run(source.claim(cursors, limit, start=start, lane=lane))
+        taken = await link.run(source.claim(cursors, limit, start=start, lanes=lanes))
         taken.sort(key=OLDEST_FIRST)  # all of one claim are equally urgent
         self.lanes.took(places, taken, limit, self._lane_of_job)
         source.claimed(taken)

@@ -33,9 +33,9 @@ class WorkSource(Protocol[J]):
         """Return the lanes that have work."""
 
     def claim(
-        self, cursors: list[LaneCursor], limit: int, *, start: bool, lane: Lane | None
+        self, cursors: list[LaneCursor], limit: int, *, start: bool, lanes: Sequence[Lane]
     ) -> Statement[list[J]]:
-        """Claim what is due in these lanes, or in the one that `lane` describes."""
+        """Claim what is due and not paused; `lanes` describes them, unless they are built-in."""
 
     def claimed(self, jobs: Sequence[J]) -> None:
         """Report what was claimed."""

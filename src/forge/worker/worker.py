@@ -31,6 +31,8 @@ from forge.worker.liveness import HeartbeatTiming, Liveness
 from forge.worker.loop_lag import INTERVAL as LAG_INTERVAL
 from forge.worker.loop_lag import LoopLagMonitor
 from forge.worker.loops import StopSignals, WorkSignals, every
+from forge.worker.paused_work import INTERVAL as PAUSE_INTERVAL
+from forge.worker.paused_work import PausedWork
 from forge.worker.progress import INTERVAL as PROGRESS_INTERVAL
 from forge.worker.progress import ProgressWriter
 from forge.worker.prune import Pruner
@@ -145,6 +147,7 @@ class Worker:
         self.runner = Runner(
             self.app, self.held, self.progress, self.runtime, children, self._signals
         )
+        self.paused = PausedWork(self._side, self.held)
         self.recheck = Recheck(self._side, self.held, self.jobs)
         self.reconciler = Reconciler(self._side, self.held, self.sources, self.claims)
 
@@ -201,6 +204,7 @@ class Worker:
             (REPORT_INTERVAL, self._notify),
             (LAG_INTERVAL, self._watch_deadlines),
             (OVERDUE_INTERVAL, self._release_overdue),
+            (PAUSE_INTERVAL, self.paused.release),
             (self.reconciler.interval, self.reconciler.reconcile),
             (self.pruner.interval, self._prune),
         ]

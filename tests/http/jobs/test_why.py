@@ -71,6 +71,11 @@ async def claimed(on: Scene) -> JobHandle:
     return handle
 
 
+async def paused(on: Scene) -> JobHandle:
+    await on.app.pause(queue="default", for_="2h", reason="tenant 8 floods us", actor="ann")
+    return await waiting(on.app, "1h", tenant_id=TENANT)
+
+
 async def retry_later(on: Scene) -> JobHandle:
     @on.app.job
     async def fail(ctx: JobContext) -> None:
@@ -140,6 +145,7 @@ SCENES: dict[Callable[[Scene], Awaitable[JobHandle]], str] = {
     owner_silent: r"Its worker host \(pid 1\) is silent since .*: start one",
     running: r"It is running since .* UTC, attempt 1 of 3\.",
     claimed: r"Its worker host \(pid 1\) has claimed it",
+    paused: r"The queue default is paused until .* UTC, since .* UTC by ann: tenant 8 floods us; ",
     retry_later: r"attempt 2 of 3, due at .* \(in 59 min\), because of: .*refused",
     due_later: r"It is scheduled for .* UTC \(in 59 min\)\.",
     no_worker: r"No worker is alive; start one\.",
@@ -188,6 +194,9 @@ async def test_each_reason_has_a_sentence_and_the_documented_facts(
     if reason is Reason.JOBS_AHEAD:
         assert why.facts["position"] == {"count": 3, "precision": "exact"}
         assert tenant.json()["facts"]["position"] == {"count": 10, "precision": "at_most"}
+    if reason is Reason.PAUSED:
+        assert "tenant 8" not in tenant.text
+        assert tenant.json()["facts"].keys() == {"queue", "until", "paused_at"}
     if reason is Reason.RETRY_LATER:
         assert "abc123" not in operator.text + tenant.text
     assert code(other) == (404, "not_found")

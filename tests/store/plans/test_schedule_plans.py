@@ -7,12 +7,12 @@ from uuid import UUID
 
 import pytest
 
-from forge.core.schedules.run import Conclusion
+from forge.core.schedules.run import NO_QUEUE, Conclusion
 from forge.core.workers.lanes import BEGINNING
 from forge.store import schedules
 from forge.store.connection.database import Database
 from forge.store.ids import new_id
-from forge.store.jobs import LaneCursor
+from forge.store.jobs import Lane, LaneCursor
 from forge.store.schedules import RunUpdate
 from forge.store.statement import Statement
 from forge.store.workers import Registration
@@ -155,7 +155,14 @@ async def test_a_survey_takes_one_step_per_lane_however_many_are_due(
 
 def claiming(worker: Registration, lanes: list[int]) -> Statement[Any]:
     places = [LaneCursor(lane, *BEGINNING) for lane in lanes]
-    return schedules.claim(places, 10, worker=worker.id, incarnation=worker.incarnation, rules={})
+    return schedules.claim(
+        places,
+        10,
+        worker=worker.id,
+        incarnation=worker.incarnation,
+        rules={},
+        lanes=[Lane(lane, "mine", NO_QUEUE, None, 0, 0) for lane in lanes],
+    )
 
 
 async def fill(

@@ -71,9 +71,10 @@ async def test_a_worker_claims_schedules_as_if_there_were_no_policies(
         "select 'busy', n, now() from generate_series(1, 5000) as n"
     )
     await psql.execute("analyze")
-    places = [LaneCursor(lane.lane, *BEGINNING) for lane in await database.run(schedules.survey())]
+    lanes = await database.run(schedules.survey())
+    places = [LaneCursor(lane.lane, *BEGINNING) for lane in lanes]
     statement = schedules.claim(
-        places, 10, worker=worker.id, incarnation=worker.incarnation, rules={}
+        places, 10, worker=worker.id, incarnation=worker.incarnation, rules={}, lanes=lanes
     )
 
     connection = await explaining(database)

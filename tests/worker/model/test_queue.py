@@ -29,8 +29,9 @@ from forge.core.outcome import (
     Snoozed,
     settle,
 )
-from forge.store import jobs
+from forge.store import jobs, pauses
 from forge.store.ids import new_id
+from forge.store.pauses import NewPause
 from forge.store.workers import Registration
 from tests.store.placing import claim, registered
 from tests.worker.model.machine import DatabaseMachine, run_machine
@@ -40,6 +41,9 @@ POLICY = Policy(None, True, 3)
 # Time is counted in hours and moved in the rows, so that the seconds a test takes do not matter.
 POSTPONE = "update forge_jobs set scheduled_at = now() + interval '1 hour' where id = $1"
 SHIFT = "update forge_jobs set scheduled_at = scheduled_at - make_interval(hours => $1)"
+SHIFT_PAUSES = "update forge_pauses set until = until - make_interval(hours => $1)"
+# What a pause names, and whether it covers the jobs of this model.
+TARGETS = {("work", None): True, (None, "default"): True, ("work", "other"): False}
 
 
 @dataclass
@@ -65,6 +69,8 @@ class QueueMachine(DatabaseMachine):
     def begin(self) -> None:
         self.model: dict[UUID, Modelled] = {}
         self._fetch("truncate forge_jobs, forge_attempts, forge_dead_letters, forge_workers")
+        self._fetch("truncate forge_pauses")
+        self.pauses: dict[tuple[str | None, str | None], int | None] = {}
         self.workers = [self._await(registered(self.database)) for _ in range(2)]
 
     @rule(priority=st.sampled_from(PRIORITIES), due_in=st.sampled_from([0, 0, 2, 5]))
@@ -79,7 +85,7 @@ class QueueMachine(DatabaseMachine):
         taken: list[Job] = self._await(claim(self.database, worker, limit, start=start))
 
         due = [m for m in self.model.values() if m.status in WAITING and m.due_in <= 0]
-        assert len(taken) == min(limit, len(due))
+        assert len(taken) == (0 if self._is_paused() else min(limit, len(due)))
         for job in taken:
             known = self.model[job.id]
             assert known.status in WAITING
@@ -97,6 +103,19 @@ class QueueMachine(DatabaseMachine):
                 known.suspect,
             )
         return multiple(*taken)
+
+    @rule(what=st.sampled_from(sorted(TARGETS, key=str)), hours=st.sampled_from([None, 1, 3]))
+    def pause(self, what: tuple[str | None, str | None], hours: int | None) -> None:
+        lasts = None if hours is None else timedelta(hours=hours)
+        new = NewPause(new_id(), *what, None, lasts, "a reason", None)
+        assert self._run(pauses.add(new)) is not None
+        self.pauses[what] = hours
+
+    @rule(what=st.sampled_from(sorted(TARGETS, key=str)))
+    def resume(self, what: tuple[str | None, str | None]) -> None:
+        removed = self._run(pauses.remove(None, *what, None, None))
+        assert (removed is not None) == (what in self.pauses)
+        self.pauses.pop(what, None)
 
     @rule(job=attempts)
     def start(self, job: Job) -> None:
@@ -177,6 +196,9 @@ class QueueMachine(DatabaseMachine):
     @rule(hours=st.integers(1, 3))
     def time_passes(self, hours: int) -> None:
         self._fetch(SHIFT, hours)
+        self._fetch(SHIFT_PAUSES, hours)
+        left = {t: None if h is None else h - hours for t, h in self.pauses.items()}
+        self.pauses = {t: h for t, h in left.items() if h is None or h > 0}
         for known in self.model.values():
             known.due_in -= hours
 
@@ -191,6 +213,7 @@ class QueueMachine(DatabaseMachine):
             id: (m.status, m.lease, m.attempts, m.crashes, m.suspect, m.priority)
             for id, m in self.model.items()
         }
+        assert {(p.type, p.queue) for p in self._run(pauses.current())} == set(self.pauses)
         letters = self._fetch("select job_id from forge_dead_letters")
         assert {row["job_id"] for row in letters} == {
             id for id, m in self.model.items() if m.status is Status.DEAD_LETTER
@@ -207,6 +230,9 @@ class QueueMachine(DatabaseMachine):
         assert done == [job.id]
         known.status = end
         return known
+
+    def _is_paused(self) -> bool:
+        return any(TARGETS[target] for target in self.pauses)
 
     def _settle(self, ack: Any) -> list[UUID]:
         return self._run(jobs.settle([ack]))

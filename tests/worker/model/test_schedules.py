@@ -125,7 +125,12 @@ class ScheduleMachine(DatabaseMachine):
         places = [LaneCursor(lane.lane, *BEGINNING) for lane in lanes]
         taken: list[Run] = self._run(
             schedules.claim(
-                places, limit, worker=worker.id, incarnation=worker.incarnation, rules={}
+                places,
+                limit,
+                worker=worker.id,
+                incarnation=worker.incarnation,
+                rules={},
+                lanes=lanes,
             )
         )
 

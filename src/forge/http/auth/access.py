@@ -158,6 +158,19 @@ class RequireRole(AccessCheck):
 
 
 @dataclass(frozen=True, slots=True)
+class RequireOperator(RequireRole):
+    """Allows callers with the role who are operators: the route affects every tenant."""
+
+    def check(self, connection: HTTPConnection, identity: Identity, method: str) -> None:
+        AccessCheck.check(self, connection, identity, method)
+        if identity.tenant_id is not None:
+            raise Problem(
+                "forbidden",
+                "this route affects every tenant; use an operator's token, which has no tenant",
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class RequireRoleOrLoopback(AccessCheck):
     """Allows callers with the role, and any caller on loopback."""
 
@@ -182,4 +195,6 @@ def _identity(connection: HTTPConnection) -> Identity:
 User = Annotated[Caller, Depends(RequireRole(RequiredRole.USER))]
 Staff = Annotated[Caller, Depends(RequireRole(RequiredRole.STAFF))]
 Manager = Annotated[Caller, Depends(RequireRole(RequiredRole.MANAGER))]
+OperatingStaff = Annotated[Caller, Depends(RequireOperator(RequiredRole.STAFF))]
+OperatingManager = Annotated[Caller, Depends(RequireOperator(RequiredRole.MANAGER))]
 LocalOrStaff = Annotated[None, Depends(RequireRoleOrLoopback(RequiredRole.STAFF))]

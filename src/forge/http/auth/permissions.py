@@ -15,6 +15,7 @@ class Tenancy(StrEnum):
     BODY = "403 for another `tenant_id`"
     CALLER = "runs as the caller's tenant"
     SHARED = "the same for all"
+    OPERATOR = "403 for a token with a tenant"
 
 
 class RoutePermission(NamedTuple):
@@ -41,7 +42,7 @@ class RoutePermission(NamedTuple):
 
 
 USER, STAFF, MANAGER = RequiredRole.USER, RequiredRole.STAFF, RequiredRole.MANAGER
-ROW, LIST, SHARED = Tenancy.ROW, Tenancy.LIST, Tenancy.SHARED
+ROW, LIST, SHARED, OPERATOR = Tenancy.ROW, Tenancy.LIST, Tenancy.SHARED, Tenancy.OPERATOR
 
 PERMISSIONS: Mapping[str, RoutePermission] = {
     "POST /_api/jobs/{job_type}/dispatch": RoutePermission(USER, Tenancy.BODY),
@@ -64,6 +65,9 @@ PERMISSIONS: Mapping[str, RoutePermission] = {
     "POST /_api/actions/{name}": RoutePermission(USER, Tenancy.CALLER),
     "GET /_api/job_types": RoutePermission(USER, SHARED),
     "GET /_api/workers": RoutePermission(STAFF, SHARED),
+    "GET /_api/pauses": RoutePermission(STAFF, OPERATOR),
+    "POST /_api/pauses": RoutePermission(MANAGER, OPERATOR),
+    "DELETE /_api/pauses/{pause_id}": RoutePermission(MANAGER, OPERATOR),
     "GET /_api/schedules": RoutePermission(STAFF, LIST),
     "GET /_api/schedules/{schedule_id}": RoutePermission(STAFF, ROW),
     "POST /_api/schedules/{schedule_id}/enable": RoutePermission(MANAGER, ROW),

@@ -21,6 +21,7 @@ from forge.core.errors import (
     UnknownDeadLetter,
     UnknownJob,
     UnknownJobType,
+    UnknownPause,
     UnknownSchedule,
 )
 from forge.http.auth.watched_file import FileUnreadable
@@ -57,7 +58,7 @@ def as_problem(error: BaseException) -> Problem:
             return _invalid("a text contains a lone surrogate; remove it")
         case UnknownJobType():
             return Problem("unknown_job_type", error.summary)
-        case UnknownJob() | UnknownSchedule() | UnknownDeadLetter():
+        case UnknownJob() | UnknownSchedule() | UnknownDeadLetter() | UnknownPause():
             return Problem("not_found", error.summary)
         case AlreadyReviewed():
             return Problem("conflict", str(error))

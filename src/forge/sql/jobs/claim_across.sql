@@ -1,10 +1,16 @@
 -- pending, retry -> running or claimed, from several lanes of one priority, oldest first across all
 -- of them: count how many of the wanted jobs are at the head of each lane, then claim that many
--- from each. Parameters as in jobs/claim; $1 to $3 are lists.
+-- from each. Parameters as in jobs/claim; $1 to $3, $8 and $9 are lists. A lane without a type and
+-- queue is never paused: it is one of built-in jobs.
 with lanes as materialized (
     select *
-    from unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) as lanes (lane, after_at, after_id)
+    from unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $8::text[], $9::text[])
+        as lanes (lane, after_at, after_id, job_type, queue)
     where exists (select from forge_workers where id = $6 and incarnation = $7)
+      and not exists (select from forge_pauses as pause
+                      where (pause.type is null or pause.type = lanes.job_type)
+                        and (pause.queue is null or pause.queue = lanes.queue)
+                        and coalesce(pause.until > now(), true))
 ), shares as materialized (
     select lane, after_at, after_id, count(*) as share
     from (

@@ -1,5 +1,5 @@
 -- pending, retry -> running; claimed, running -> running under a new lease where the owner is dead:
--- claim the jobs that messages name, in one update. Final jobs are never claimed. A job whose owner
+-- claim the jobs that messages name, in one update. Final and paused jobs are never claimed. A job whose owner
 -- died is rescued and claimed at once: it counts as crashed, and its attempt is given back.
 -- $1 ids, $2 the worker, $3 its incarnation, $4 its job types, $5 its queues (null: all), $6 its
 -- capabilities, $7 seconds without a heartbeat after which an owner is dead (null: judge no owner,
@@ -21,6 +21,10 @@ with named as materialized (
       and ($5::text[] is null or queue = any ($5))
       and (worker_capability is null or worker_capability = any ($6::text[]))
       and exists (select from forge_workers where id = $2 and incarnation = $3)
+      and not exists (select from forge_pauses as pause
+                      where (pause.type is null or pause.type = job.job_type)
+                        and (pause.queue is null or pause.queue = job.queue)
+                        and coalesce(pause.until > now(), true))
     for update skip locked
 ), claimed as (
     update forge_jobs as job

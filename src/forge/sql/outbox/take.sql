@@ -4,7 +4,7 @@
 -- $1 limit, $2 seconds until the first repetition, $3 the longest interval in seconds.
 -- Returns for each the id and new time of its row, how often it was taken, and of its job whether
 -- it waits, in how many seconds and when it is due, and what selects its queue. A deleted job does
--- not wait.
+-- not wait, and neither does a paused one: once it is resumed, outbox/sweep adds it again.
 with due as materialized (
     select ctid as place, job_id
     from forge_outbox
@@ -13,8 +13,12 @@ with due as materialized (
     limit $1
     for update skip locked
 ), jobs as materialized (
-    select due.place, due.job_id, job.status in ('pending', 'retry') as is_waiting, job.scheduled_at,
-           job.priority, job.queue, job.worker_capability
+    select due.place, due.job_id, job.scheduled_at, job.priority, job.queue, job.worker_capability,
+           job.status in ('pending', 'retry')
+           and not exists (select from forge_pauses as pause
+                           where (pause.type is null or pause.type = job.job_type)
+                             and (pause.queue is null or pause.queue = job.queue)
+                             and coalesce(pause.until > now(), true)) as is_waiting
     from due left join forge_jobs as job on job.id = any (array[due.job_id])
 ), announced as (
     update forge_outbox as entry

@@ -1,7 +1,7 @@
 -- forge_api reads everything and dispatches jobs, and cannot change their status.
 grant select on
     forge_jobs, forge_job_types, forge_schedule_types, forge_idempotency_keys, forge_attempts, forge_attempt_logs, forge_dead_letters,
-    forge_audit_events, forge_schedules, forge_workers, forge_outbox, forge_migrations
+    forge_audit_events, forge_schedules, forge_workers, forge_outbox, forge_pauses, forge_migrations
 to forge_api;
 
 -- The columns that dispatch sets: callers cannot choose status, lease, worker or times.
@@ -25,6 +25,8 @@ update
     (enabled, next_run_at, tick_at, updated_at, payload, every, cron, tz, missed, jitter, priority,
      worker_capability, timeout)
 on forge_schedules to forge_api;
+-- The API runs pauses/add and remove; row security lets only operators.
+grant insert (id, type, queue, until, reason, actor), delete on forge_pauses to forge_api;
 -- The API reviews dead letters; it writes neither the letters themselves nor their counts.
 grant select on forge_dead_letter_counts to forge_api;
 grant update (status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload, request_id)

@@ -1,7 +1,7 @@
 -- forge_worker does everything that a worker does, and cannot change the tables themselves.
 grant select, insert, update, delete on
     forge_jobs, forge_job_types, forge_schedule_types, forge_idempotency_keys, forge_attempts, forge_attempt_logs, forge_dead_letters,
-    forge_audit_events, forge_schedules, forge_workers, forge_outbox
+    forge_audit_events, forge_schedules, forge_workers, forge_outbox, forge_pauses
 to forge_worker;
 grant select on forge_migrations to forge_worker;
 grant select, insert, update, delete on forge_dead_letter_counts to forge_worker;
@@ -14,7 +14,7 @@ declare
 begin
     foreach name in array array['forge_jobs', 'forge_idempotency_keys', 'forge_attempts', 'forge_attempt_logs', 'forge_dead_letters',
                                 'forge_dead_letter_counts', 'forge_audit_events', 'forge_schedules',
-                                'forge_outbox'] loop
+                                'forge_outbox', 'forge_pauses'] loop
         if not exists (select from pg_policy where polname = 'forge_worker' and polrelid = name::regclass) then
             execute format('create policy forge_worker on %I to forge_worker using (true)', name);
         end if;

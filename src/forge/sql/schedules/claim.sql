@@ -2,12 +2,16 @@
 -- across all of them: count how many of the wanted ones are at the head of each lane, then claim
 -- that many from each.
 -- $1 lanes, $2 and $3 the cursor in each: claim schedules after this time and id, $4 limit, $5 the
--- worker, $6 its incarnation.
--- Returns no row when nothing is due, or when a later process replaced the worker.
+-- worker, $6 its incarnation, $7 the type of each lane.
+-- Returns no row when nothing is due, when the types are paused, or when a later process replaced the
+-- worker.
 with lanes as materialized (
     select *
-    from unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) as lanes (lane, after_at, after_id)
+    from unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $7::text[]) as lanes (lane, after_at, after_id, type)
     where exists (select from forge_workers where id = $5 and incarnation = $6)
+      and not exists (select from forge_pauses as pause
+                      where pause.type = lanes.type and pause.queue is null
+                        and coalesce(pause.until > now(), true))
 ), shares as materialized (
     select lane, after_at, after_id, count(*) as share
     from (

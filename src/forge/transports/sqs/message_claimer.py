@@ -9,13 +9,14 @@ from uuid import UUID
 from forge.core.errors import ForgeError
 from forge.core.events import AttemptLost, Events
 from forge.core.job import Job
-from forge.store import messages
+from forge.store import messages, outbox
 from forge.store.connection.link import Link
 from forge.store.messages import Reclaimed
 from forge.transports.sqs.early import LONGEST_HOLD, EarlyMessage, EarlyMessages
 from forge.transports.sqs.message_holder import (
     IN_A_MOMENT,
     Delete,
+    ForgetMessage,
     HoldMessage,
     MessageHolder,
     judge,
@@ -152,16 +153,23 @@ class MessageClaimer:
 
     async def _judge(self, named: dict[UUID, Message]) -> None:
         standings = await self._link.run(messages.standing(list(named), self._timing.dead_after))
+        paused: list[UUID] = []
         for job_id, message in named.items():
             if self._holder.is_kept(message, job_id):
                 continue
             verdict = judge(standings.get(job_id), self._worker.registration)
             if isinstance(verdict, Delete):
                 self._holder.delete([message])
+            elif isinstance(verdict, ForgetMessage):
+                paused.append(job_id)
             elif isinstance(verdict, HoldMessage):
                 await self._hold([EarlyMessage(message, verdict.seconds)])
             elif verdict.seconds is not None:
                 await self._queues.hide([message], verdict.seconds)
+        if paused:
+            # First the rows: without its row the sweeper sends a job that lost its message.
+            await self._link.run(outbox.forget(paused))
+            self._holder.delete(named[job_id] for job_id in paused)
 
 
 def _lost(job: Reclaimed) -> AttemptLost:

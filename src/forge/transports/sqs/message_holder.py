@@ -27,6 +27,11 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetMessage:
+    """The job is paused: the sweeper has a new message sent when it is resumed."""
+
+
+@dataclass(frozen=True, slots=True)
 class LeaveMessage:
     """The message is visible again after these seconds; None: when its visibility times out."""
 
@@ -42,7 +47,7 @@ class HoldMessage:
 
 def judge(
     job: MessageJobStatus | None, worker: Registration
-) -> Delete | LeaveMessage | HoldMessage:
+) -> Delete | ForgetMessage | LeaveMessage | HoldMessage:
     """Decide about a message by the status of its job."""
     if job is None or job.status in FINAL:
         return Delete()
@@ -53,6 +58,8 @@ def judge(
         return Delete()  # the outbox has its time
     if job.due_in > 0:
         return HoldMessage(job.due_in) if job.due_in < 1 else LeaveMessage(job.due_in)
+    if job.is_paused:
+        return ForgetMessage()
     return LeaveMessage(IN_A_MOMENT if can_run(worker, job) else FOR_ANOTHER)
 
 

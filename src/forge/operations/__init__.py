@@ -1,0 +1,1 @@
+"""Acting on a running system: pauses, and workers."""
