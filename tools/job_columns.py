@@ -8,13 +8,16 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
 from forge.core.job_columns import CLAIMED_AS, COLUMNS, JOB_COLUMNS, LANE, OPTIONS
+from forge.core.job_filter import JobFilter
 from forge.core.new_job import DispatchOptions
 from forge.jobs.context import JobContext
 from forge.store.jobs import PARAMETERS
+from forge.store.listing import FILTERED
 
 ROOT = Path(__file__).parent.parent
 STATEMENTS = (
@@ -25,8 +28,18 @@ STATEMENTS = (
     "dead_letters/reprocess",
     "functions/dispatch",
     "roles/2_api",
+    *FILTERED,
 )
 WIDTH = 100
+# Columns that lists can leave out.
+PAYLOADS = ("input", "output", "checkpoint", "meta")
+# The fields of JobFilter that are no column of the same name.
+CONDITIONS = {
+    "statuses": "({0}::text[] is null or status = any ({0}))",
+    "since": "({0}::timestamptz is null or created_at >= {0})",
+    "until": "({0}::timestamptz is null or created_at < {0})",
+    "tag": "({0}::text is null or {0} = any (tags))",
+}
 
 
 def job_column_files() -> dict[str, Callable[[], str]]:
@@ -86,6 +99,9 @@ def _lists(name: str, text: str, numbers: Mapping[str, int]) -> dict[str, list[s
         "copies of old": [f"old.{n}" for n in copied],
         # roles/2_api
         "grants": [column.name for column in JOB_COLUMNS if column.is_granted],
+        # jobs/page…, jobs/count…
+        "all but payloads": [c.name for c in JOB_COLUMNS if c.name not in PAYLOADS],
+        "filter": [_condition(f.name, n) for n, f in enumerate(fields(JobFilter), 1)],
         # functions/dispatch, whose own lists these continue
         "arguments": ["", *(f"{n} {_sql_type(n)} default null" for n in further)],
         "checks": [_check(n) for n in further],
@@ -107,7 +123,11 @@ def _written(items: list[str], indent: str, list: str) -> str:
     if list == "checks":
         return "\n".join([begin, *(indent + item for item in items), f"{indent}/* end */"])
     # Entries are not broken at their spaces.
-    joined = ", ".join(item.replace(" ", "\0") for item in items).removeprefix(" ")
+    joined = (
+        (" and " if list == "filter" else ", ")
+        .join(item.replace(" ", "\0") for item in items)
+        .removeprefix(" ")
+    )
     lines = textwrap.wrap(joined, WIDTH - len(indent), break_on_hyphens=False)
     return "\n".join([begin, *(indent + line.replace("\0", " ") for line in lines)]) + " /* end */"
 
@@ -124,6 +144,13 @@ def _sql_type(name: str) -> str:
 def _argument_type(name: str) -> str:
     # Drivers pass JSON as text, so that no codec of theirs changes it.
     return "text" if _is_json(name) else _sql_type(name)
+
+
+def _condition(name: str, number: int) -> str:
+    """Return the condition of a field of JobFilter, whose value is the parameter of that number."""
+    if (condition := CONDITIONS.get(name)) is not None:
+        return condition.format(f"${number}")
+    return f"(${number}::{_sql_type(name)} is null or {name} = ${number})"
 
 
 def _check(name: str) -> str:

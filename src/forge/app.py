@@ -1,7 +1,7 @@
 """Forge: the parts of an app, and its verbs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import copy
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -18,7 +18,14 @@ from forge.config.settings import Config, given_or_loaded, given_url
 from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.events import Events
 from forge.core.job import JobRecord
-from forge.core.new_job import DispatchOptions, check_dict, check_tenant, check_uuid
+from forge.core.job_filter import InputValue, JobFilter
+from forge.core.new_job import (
+    DispatchOptions,
+    check_dict,
+    check_tenant,
+    check_uuid,
+    parse_uuid,
+)
 from forge.core.pause import Pause
 from forge.core.timeline import Timeline
 from forge.core.why import Why
@@ -33,6 +40,7 @@ from forge.definitions.schedule import ScheduleDecorator
 from forge.jobs.dispatch import Dispatcher
 from forge.jobs.follow import Watcher
 from forge.jobs.handle import JobHandle
+from forge.jobs.search import FoundJobs, JobReader, JobSearch, call_on_loop, check_limit, find_jobs
 from forge.jobs.session import Session, Sessions, Telemetry
 from forge.jobs.timeline import read_timeline
 from forge.jobs.watch_token import own_watch_token
@@ -49,6 +57,7 @@ from forge.transports.outbox_switch import switch
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from forge.core.job_filter import JobCriteria
     from forge.core.retry import ErrorClass
     from forge.definitions.call import MakesActions, MakesMutations
     from forge.definitions.job import MakesJobs
@@ -275,6 +284,28 @@ class Forge:
     async def timeline(self, job_id: UUID | str) -> Timeline:
         """Return what happened to a job, oldest first, with its log."""
         return await read_timeline(check_uuid(job_id), self.catalog, self._sessions.run)
+
+    async def list_jobs(
+        self,
+        *,
+        limit: int = 50,
+        cursor: UUID | str | None = None,
+        q: str | None = None,
+        input: Mapping[str, object] | None = None,
+        **criteria: "Unpack[JobCriteria]",
+    ) -> FoundJobs:
+        """Return a page of jobs, newest first; `cursor` is the last page's `next_cursor`.
+
+        `q` is a text in the input, the last error or the progress message; `input` has values by
+        path, such as `{"order_id": 42}`. Both are compared with secrets redacted.
+        """
+        wanted = JobSearch(
+            JobFilter.of(criteria), q, InputValue.all_of(input or {}), is_stored=True
+        )
+        run = self._sessions.run
+        reader = JobReader(run, run, self.catalog, call_on_loop)
+        after = parse_uuid(cursor, "cursor")
+        return await find_jobs(reader, wanted, check_limit(limit), after)
 
     def handle(self, job_id: UUID | str) -> JobHandle[Any]:
         """Return the handle of a job that was dispatched earlier; its result is plain JSON."""

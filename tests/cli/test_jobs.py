@@ -8,6 +8,7 @@ from uuid import uuid4
 from tests.cli.command import Project, project_fixture
 from tests.faults.kit.process import wait_until
 
+CORRELATION = "550e8400-e29b-41d4-a716-446655440000"
 __all__ = ["project_fixture"]
 
 
@@ -21,6 +22,26 @@ def test_list_is_newest_first_and_filtered(project: Project) -> None:
     assert ids(project.json("jobs", "list", "--status", "completed")) == []
     either = ("--status", "completed", "--status", "pending")
     assert ids(project.json("jobs", "list", *either)) == [second, first]
+
+
+def test_list_filters_as_http_does_and_shows_children(project: Project) -> None:
+    (parent,) = map(str, project.row("insert into forge_jobs (job_type) values ('t') returning id"))
+    insert = """insert into forge_jobs (job_type, parent_id, tags, correlation_id, input)
+    values ('t', %s, '{vip}', %s, '{"order": {"id": 42}, "name": "Bob"}') returning id"""
+    (child,) = map(str, project.row(insert, parent, CORRELATION))
+
+    related = ("--parent", parent, "--correlation-id", CORRELATION, "--tag", "vip")
+    content = ("--state", "queued", "--input", "order.id=42", "--q", "bob")
+    found = project.json("jobs", "list", *related, *content)
+    none = project.json("jobs", "list", "--tenant", "0")
+    shown = project.json("jobs", "show", parent)
+    refused = project.forge("jobs", "list", "--input", "order.id")
+
+    assert ids(found) == [child]
+    assert "input" not in found["items"][0]
+    assert ids(none) == []
+    assert [job["id"] for job in shown["children"]] == [child]
+    assert (refused.returncode, "PATH=VALUE" in refused.stderr) == (2, True)
 
 
 def test_list_is_paged(project: Project) -> None:

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from forge import Forge, JobContext
-from forge.http.jobs import paging
+from forge.jobs import search
 from forge.store.connection.database import Database
 from forge.store.statement import Statement, name_of
 from tests.http.conftest import MakeServerApp, MakeToken
@@ -17,8 +17,18 @@ from tests.store.placing import Psql
 from tests.store.plans.crowd import explaining, planned
 
 SECRET = "correct horse"
-RIGHT = (SECRET, "correct h", "CORRECT", '"password": "c')
 WRONG = "correct hors?"
+RIGHT = [
+    {"q": SECRET},
+    {"q": "correct h"},
+    {"q": "CORRECT"},
+    {"q": '"password": "c'},
+]
+# By way of searching: a wrong guess, and right ones of the same secret.
+GUESSES = {
+    "text": ({"q": WRONG}, RIGHT),
+    "input": ({"input.password": WRONG}, [{"input.password": SECRET}]),
+}
 
 
 class Work(NamedTuple):
@@ -35,6 +45,7 @@ def _jobs(app: Forge) -> None:
     async def connect(ctx: JobContext, input: dict[str, Any]) -> None: ...
 
 
+@pytest.mark.parametrize("way", GUESSES)
 @pytest.mark.parametrize("tenant", [7, None])
 async def test_a_right_guess_costs_what_a_wrong_one_costs(
     app: Forge,
@@ -43,7 +54,9 @@ async def test_a_right_guess_costs_what_a_wrong_one_costs(
     psql: "Psql[Any]",
     database: Database,
     tenant: int | None,
+    way: str,
 ) -> None:
+    wrong_guess, right_guesses = GUESSES[way]
     seen: list[Statement[Any]] = []
     api = make_server_app(app)
     api.state.forge.observers.append(lambda statement, seconds, error: seen.append(statement))
@@ -61,26 +74,27 @@ async def test_a_right_guess_costs_what_a_wrong_one_costs(
         )
         explain = await explaining(database)
 
-        async def cost_of(guess: str) -> Work:
+        async def cost_of(guess: dict[str, str]) -> Work:
             seen.clear()
             with counted_calls("from_row", "shown_job", "redact") as calls:
                 answer = await http.get(
                     "/_api/jobs",
-                    params={"q": guess, "limit": 5},
+                    params={**guess, "limit": 5},
                     headers=token("user", tenant=tenant),
                 )
             assert answer.json()["items"] == []
             pages = [one for one in seen if name_of(one).startswith("jobs/page")]
             buffers = [(await planned(explain, page)).buffers for page in pages]
-            statements = [(page.sql, page.args[:-3]) for page in pages]
+            # The limits of time and rows are not the same twice.
+            statements = [(page.sql, page.args[:17]) for page in pages]
             return Work(statements, buffers, calls)
 
-        await cost_of(WRONG)
-        wrong = await cost_of(WRONG)
-        costs = {guess: await cost_of(guess) for guess in RIGHT}
+        await cost_of(wrong_guess)
+        wrong = await cost_of(wrong_guess)
+        costs = [await cost_of(guess) for guess in right_guesses]
         await explain.close()
 
-    assert costs == dict.fromkeys(RIGHT, wrong)
+    assert costs == [wrong] * len(right_guesses)
     assert wrong.calls["shown_job"] == 40  # or nothing was searched
     assert not any(WRONG in str(args) for _, args in wrong.statements)
 
@@ -91,7 +105,7 @@ async def test_a_search_stops_after_a_limit_of_redacted_rows_and_reports_it(
     user = token("user", tenant=7)
     for n in range(12):
         await dispatched(http, user, "connect", args={"host": f"db{n}"})
-    monkeypatch.setattr(paging, "MAX_ROWS_SEARCHED", 5)
+    monkeypatch.setattr(search, "MAX_ROWS_SEARCHED", 5)
 
     pages: list[Any] = []
     while not pages or pages[-1]["next_cursor"]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -28,6 +29,7 @@ where dbid = (select oid from pg_database where datname = current_database())
 # number depends on background processes.
 RECORDS = """select sum(record_size)::int as wal_bytes
 from pg_get_wal_stats($1, pg_current_wal_flush_lsn(), true)"""
+MOVE = "update forge_jobs set status = $1, worker_id = $2, lease = 1, attempts = 1"
 NOT_DONE = "select count(*) as not_done from forge_jobs where status <> 'completed'"
 
 
@@ -50,6 +52,30 @@ async def test_a_job_costs_little_wal_and_a_fraction_of_a_statement(
     counted = await psql.fetchrow(COUNTED)
     assert JOBS * 100 < counted["wal"] <= JOBS * MAX_WAL_BYTES
     assert 0 < counted["calls"] <= JOBS * MAX_STATEMENTS
+
+
+async def test_the_indexes_of_filters_cost_only_the_jobs_that_are_in_them(
+    psql: "Psql[Any]", database_url: str
+) -> None:
+    app = _app(database_url)
+    await psql.execute("create extension pg_walinspect")
+
+    async def cost() -> int:
+        await psql.execute("truncate forge_jobs")
+        await psql.execute("checkpoint")
+        before = await psql.fetchval("select pg_current_wal_insert_lsn()")
+        await app.dispatch_many("noop", ({"n": n} for n in range(JOBS)))
+        await psql.execute(MOVE, "running", UUID(int=1))
+        await psql.execute(MOVE, "completed", UUID(int=1))
+        return await psql.fetchval(RECORDS, before)
+
+    with_indexes = await cost()
+    names = ("parent", "original", "correlation", "key")
+    await psql.execute(";".join(f"drop index forge_jobs_{name}" for name in names))
+    without = await cost()
+    await app.close()
+
+    assert with_indexes <= without * 1.01
 
 
 async def test_a_job_costs_a_fraction_of_a_commit(psql: "Psql[Any]", database_url: str) -> None:

@@ -100,6 +100,15 @@ def print_table(columns: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
     screen.print(table)
 
 
+def say_more(nothing: str | None, cursor: object, stopped_early: bool) -> None:
+    """Say that a list is empty, and how to continue one that goes on."""
+    if nothing is not None:
+        click.echo(f"{nothing} so far" if cursor is not None else nothing)
+    if cursor is not None:
+        why = "stopped after reading the newest rows; " if stopped_early else ""
+        click.echo(f"{why}more: --cursor {cursor}")
+
+
 def print_columns(columns: Mapping[str, Any]) -> None:
     """Write names and values, one per line."""
     width = max(map(len, columns))

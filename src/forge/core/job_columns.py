@@ -274,7 +274,11 @@ JOB_COLUMNS = (
         "uuid",
         "the job that dispatched this one",
         "option",
-        Option("the job that dispatched this one"),
+        Option(
+            "the job that dispatched this one; in a handler it is the handler's own job, unless "
+            "this option is given (`None` for none)"
+        ),
+        is_batched=True,
     ),
     Column(
         "tags",

@@ -32,7 +32,7 @@ class DispatchOptions(TypedDict, total=False):
     queue: str
     tags: Sequence[str]
     expires_at: datetime
-    parent_id: UUID
+    parent_id: UUID | None
     retry_of: UUID
     auth: dict[str, Any]
     meta: dict[str, Any]
@@ -78,24 +78,29 @@ def _rest(names: tuple[str, ...]) -> tuple[Callable[[NewJob], Any], tuple[Any, .
     return attrgetter(*rest), tuple(NewJob._field_defaults[name] for name in rest)
 
 
-def make_new_job(job_type: JobType, options: DispatchOptions) -> NewJob:
-    """Check the options and fill in what the type says, or say what is allowed."""
+def make_new_job(
+    job_type: JobType, options: DispatchOptions, parent_id: UUID | None = None
+) -> NewJob:
+    """Check the options and fill in what the type says, or say what is allowed.
+
+    `parent_id` is the job whose handler dispatches, for options that name no parent.
+    """
     if not options:
-        return _new_job_without_options(job_type)
+        return _new_job_without_options(job_type, parent_id)
     if unknown := options.keys() - DispatchOptions.__annotations__.keys():
         hint = suggestion(min(unknown), DispatchOptions.__annotations__, "it")
         raise InvalidValue(f"dispatch has no option {min(unknown)!r}; {hint}")
     if "scheduled_at" in options and "delay" in options:
         raise InvalidValue("a job has either scheduled_at or delay, not both; leave one out")
-    return _new_job(job_type, options)
+    return _new_job(job_type, options, parent_id)
 
 
 @lru_cache(maxsize=1000)
-def _new_job_without_options(job_type: JobType) -> NewJob:
-    return _new_job(job_type, {})
+def _new_job_without_options(job_type: JobType, parent_id: UUID | None) -> NewJob:
+    return _new_job(job_type, {}, parent_id)
 
 
-def _new_job(job_type: JobType, options: DispatchOptions) -> NewJob:
+def _new_job(job_type: JobType, options: DispatchOptions, parent_id: UUID | None) -> NewJob:
     priority = options.get("priority")
     delay = options.get("delay")
     return NewJob(
@@ -114,7 +119,7 @@ def _new_job(job_type: JobType, options: DispatchOptions) -> NewJob:
         traceparent=_text(options.get("traceparent"), "traceparent"),
         expires_at=parse_moment(options.get("expires_at"), "expires_at"),
         retry_of=parse_uuid(options.get("retry_of"), "retry_of"),
-        parent_id=parse_uuid(options.get("parent_id"), "parent_id"),
+        parent_id=parse_uuid(options.get("parent_id", parent_id), "parent_id"),
         tags=_tags(options.get("tags")),
         meta=_object(options.get("meta"), "meta"),
     )

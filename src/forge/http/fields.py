@@ -53,6 +53,12 @@ Name = Annotated[
     Field(min_length=1, max_length=255),
     AfterValidator(lambda value: check_name(value, what="it")),
 ]
+# The key of a schedule, which may be empty.
+Key = Annotated[
+    str,
+    Field(max_length=255),
+    AfterValidator(lambda value: value and check_name(value, what="it")),
+]
 # Like Whole, from the text of a query parameter.
 TenantId = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 # The id of a dead letter or of an audit event.

@@ -16,6 +16,7 @@ from forge.store import jobs
 from forge.store.ids import new_id, new_id_bytes, new_ids
 from forge.store.jobs import Dispatched
 from forge.store.statement import Statement
+from forge.telemetry.logs.attempt_records import current_job_id
 from forge.telemetry.traces import traced, traceparent_for
 
 CHUNK = 1000
@@ -177,7 +178,8 @@ def _insert_chunk(
 
 
 def _new_job(encoder: InputEncoder, options: DispatchOptions, trace: str | None = None) -> NewJob:
-    return make_new_job(encoder.job_type, traced(encoder.job_type.name, options, trace))
+    given = traced(encoder.job_type.name, options, trace)
+    return make_new_job(encoder.job_type, given, current_job_id())
 
 
 def _traced(new_job: NewJob, trace: str | None) -> NewJob:

@@ -20,6 +20,7 @@ from forge.core.timeline import (
 )
 from forge.definitions.catalog import Catalog, RunStatement
 from forge.store import attempt_logs, audit, jobs
+from forge.store.audit import AuditFilter
 
 
 async def read_timeline(
@@ -33,7 +34,8 @@ async def read_timeline(
     lines = await run(attempt_logs.of_job(job_id, MAX_LINES + 1))
     events: list[dict[str, Any]] = []
     if with_audit:
-        events = await run(audit.listed(before=None, limit=MAX_EVENTS + 1, job_id=job_id))
+        wanted = AuditFilter(job_id=job_id)
+        events = (await run(audit.listed(wanted, None, MAX_EVENTS + 1))).items
     record = JobRecord.from_row(found[0])
     allowed = await catalog.sensitive_allowed(record.job_type)
     known = secrets_in(record.input, allowed)

@@ -123,6 +123,7 @@ class Schedules:
         self,
         type: Type | None = None,
         *,
+        key: str | None = None,
         enabled: bool | None = None,
         tenant_id: int | None = None,
         before: UUID | None = None,
@@ -132,7 +133,7 @@ class Schedules:
         """Return schedules, the newest first; `before` is the id of the last one of a page."""
         text = type.name if isinstance(type, ScheduleDefinition) else type
         most = max(1, min(limit, MAX_LISTED))
-        page = schedules.listed(text, enabled, check_tenant(tenant_id), before, most)
+        page = schedules.listed(text, key, enabled, check_tenant(tenant_id), before, most)
         return await self.read(lambda ask: ask(page), conn)
 
     async def plant(self, ask: RunStatement) -> None:

@@ -341,6 +341,8 @@ CREATE INDEX forge_audit_events_job ON public.forge_audit_events USING btree (jo
 
 CREATE INDEX forge_audit_events_letter ON public.forge_audit_events USING btree (dlq_id, id) WHERE (dlq_id IS NOT NULL);
 
+CREATE INDEX forge_audit_events_schedule ON public.forge_audit_events USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL);
+
 CREATE INDEX forge_audit_events_tenant ON public.forge_audit_events USING btree (tenant_id, id) WHERE (tenant_id IS NOT NULL);
 
 CREATE INDEX forge_dead_letters_group ON public.forge_dead_letters USING btree (fingerprint, status, dlq_id);
@@ -355,9 +357,17 @@ CREATE INDEX forge_dead_letters_tenant_group ON public.forge_dead_letters USING 
 
 CREATE INDEX forge_idempotency_keys_created ON public.forge_idempotency_keys USING btree (created_at);
 
+CREATE INDEX forge_jobs_correlation ON public.forge_jobs USING btree (correlation_id, id) WHERE (correlation_id IS NOT NULL);
+
 CREATE INDEX forge_jobs_ended ON public.forge_jobs USING btree (status, id) WHERE ((status)::text = ANY ((ARRAY['failed'::character varying, 'dead_letter'::character varying, 'cancelled'::character varying])::text[]));
 
+CREATE INDEX forge_jobs_key ON public.forge_jobs USING btree (idempotency_key, id) WHERE (idempotency_key IS NOT NULL);
+
+CREATE INDEX forge_jobs_original ON public.forge_jobs USING btree (retry_of, id) WHERE (retry_of IS NOT NULL);
+
 CREATE INDEX forge_jobs_owned ON public.forge_jobs USING btree (worker_id) WHERE ((status)::text = ANY ((ARRAY['claimed'::character varying, 'running'::character varying])::text[]));
+
+CREATE INDEX forge_jobs_parent ON public.forge_jobs USING btree (parent_id, id) WHERE (parent_id IS NOT NULL);
 
 CREATE INDEX forge_jobs_ready ON public.forge_jobs USING btree (public.forge_lane((job_type)::text, (queue)::text, (worker_capability)::text, priority), scheduled_at, id) WHERE ((status)::text = ANY ((ARRAY['pending'::character varying, 'retry'::character varying])::text[]));
 

@@ -308,16 +308,6 @@ def latest_attempts(job_id: UUID, limit: int, with_trace: int) -> Statement[Rows
     return Statement(load("jobs/latest_attempts"), (job_id, limit, with_trace), rows)
 
 
-def listed(
-    statuses: Sequence[str] | None,
-    job_type: str | None,
-    queue: str | None,
-    before: UUID | None,
-    limit: int,
-) -> Statement[Rows]:
-    return Statement(load("jobs/list"), (statuses, job_type, queue, before, limit), rows)
-
-
 def read_jobs(found: Rows, shared: Mapping[str, Any] = MappingProxyType({})) -> list[Job]:
     """Read what a claim returned, by the names of its columns, and what all of them share."""
     if not found:

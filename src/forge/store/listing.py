@@ -1,10 +1,11 @@
 """Pages and counts of forge_jobs, each from a bounded number of rows."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import astuple
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from forge.core.job_filter import JobFilter
+from forge.core.lifecycle import FINAL, Status
 from forge.store.statement import Rows, Statement, load, rows
 
 # Limits of rows and seconds per page; a page that reaches one is returned incomplete.
@@ -12,23 +13,27 @@ WINDOW = 20_000
 MAX_PAGE_SECONDS = 2.0
 # The limit of JSON per page; a page that reaches it is cut short.
 MAX_PAGE_BYTES = 1_000_000
-
-
-class JobFilter(NamedTuple):
-    """The conditions that jobs must meet; None means any."""
-
-    before: UUID
-    from_id: UUID
-    statuses: Sequence[str] | None = None
-    job_type: str | None = None
-    queue: str | None = None
-    priority: int | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    category: str | None = None
-    correlation_id: UUID | None = None
-    error_class: str | None = None
-    idempotency_key: str | None = None
+# The statuses with an index of their own.
+ENDED = FINAL - {Status.COMPLETED}
+# The fields with an index of their own, the most selective first, and the statement that reads it.
+INDEXED = {
+    "parent_id": "jobs/page_of_parent",
+    "retry_of": "jobs/page_of_original",
+    "idempotency_key": "jobs/page_of_key",
+    "correlation_id": "jobs/page_of_correlation",
+    "tenant_id": "jobs/page_of_tenant",
+}
+RELATED = ("parent_id", "retry_of", "idempotency_key", "correlation_id")
+# The statements whose first parameters are the fields of JobFilter.
+FILTERED = (
+    "jobs/page",
+    "jobs/page_ended",
+    "jobs/page_live",
+    *INDEXED.values(),
+    "jobs/count_matching",
+    "jobs/count_matching_of_tenant",
+    "jobs/count_related",
+)
 
 
 class PageUsage(NamedTuple):
@@ -38,47 +43,47 @@ class PageUsage(NamedTuple):
     seconds: float = 0.0
 
 
-UNUSED = PageUsage()
+class PageRange(NamedTuple):
+    """Which jobs a statement returns: ids from `first` to before `before`, at most `limit`."""
+
+    before: UUID
+    first: UUID
+    limit: int
+    # Without input, output, checkpoint and meta.
+    is_summary: bool = False
+    used: PageUsage = PageUsage()
 
 
-def page(filter: JobFilter, limit: int, used: PageUsage = UNUSED) -> Statement[Rows]:
-    return Statement(load("jobs/page"), _args(filter, limit, used), rows)
+def page(filter: JobFilter, part: PageRange) -> Statement[Rows]:
+    """List jobs by the statement that reads the fewest rows for the filter."""
+    return Statement(load(_way_to_list(filter)), _args(filter, part), rows)
 
 
-def page_of_tenant(
-    tenant: int, filter: JobFilter, limit: int, used: PageUsage = UNUSED
-) -> Statement[Rows]:
-    return Statement(load("jobs/page_of_tenant"), (*_args(filter, limit, used), tenant), rows)
-
-
-def page_ended(filter: JobFilter, limit: int, used: PageUsage = UNUSED) -> Statement[Rows]:
-    """List jobs that are failed, dead_letter or cancelled, which have their own index."""
-    return Statement(load("jobs/page_ended"), _args(filter, limit, used), rows)
-
-
-def page_live(
-    tenant: int | None, filter: JobFilter, limit: int, used: PageUsage = UNUSED
-) -> Statement[Rows]:
+def page_live(filter: JobFilter, part: PageRange) -> Statement[Rows]:
     """List jobs that are not final, if there are at most WINDOW of them."""
-    *args, _seconds = _args(filter, limit, used)
-    return Statement(load("jobs/page_live"), (*args, tenant), rows)
+    return Statement(load("jobs/page_live"), _args(filter, part), rows)
 
 
 class Matching(NamedTuple):
-    """How many jobs match, and how many were read."""
+    """How many jobs match, by status and type, and how many were read."""
 
-    matching: int
+    by_status_and_type: dict[tuple[str, str], int]
     looked_at: int
 
+    @property
+    def total(self) -> int:
+        return sum(self.by_status_and_type.values())
 
-def count_matching(filter: JobFilter, look_at: int, tenant: int | None) -> Statement[Matching]:
-    """Count jobs by their attributes; conditions on time and content are ignored."""
-    what = (filter.job_type, filter.priority, filter.category, filter.correlation_id)
-    which = (filter.queue, filter.error_class, filter.idempotency_key)
-    args: tuple[Any, ...] = (look_at, filter.statuses, *what, *which)
-    if tenant is None:
-        return Statement(load("jobs/count_matching"), args, _matching)
-    return Statement(load("jobs/count_matching_of_tenant"), (*args, tenant), _matching)
+
+def count_matching(filter: JobFilter, look_at: int) -> Statement[Matching]:
+    """Count the newest jobs that match."""
+    name = "jobs/count_matching"
+    if any(getattr(filter, field) is not None for field in RELATED):
+        name = "jobs/count_related"
+    elif filter.tenant_id is not None:
+        name = "jobs/count_matching_of_tenant"
+    args = (*values_of_filter(filter), filter.end_id, filter.first_id, look_at)
+    return Statement(load(name), args, _matching)
 
 
 def count_newest(look_at: int, tenant: int | None) -> Statement[Rows]:
@@ -99,9 +104,26 @@ def count_sample(blocks: int) -> Statement[Rows]:
     return Statement(load("jobs/count_sample"), (float(blocks),), rows)
 
 
-def _args(filter: JobFilter, limit: int, used: PageUsage) -> tuple[Any, ...]:
-    return (*filter, WINDOW - used.rows, limit, MAX_PAGE_BYTES, MAX_PAGE_SECONDS - used.seconds)
+def values_of_filter(filter: JobFilter) -> tuple[Any, ...]:
+    """Return the first parameters of a statement that filters jobs."""
+    statuses, *others = astuple(filter)
+    return (None if statuses is None else [str(status) for status in statuses], *others)
+
+
+def _way_to_list(filter: JobFilter) -> str:
+    for field, name in INDEXED.items():
+        if getattr(filter, field) is not None:
+            return name
+    is_ended = filter.statuses is not None and ENDED.issuperset(filter.statuses)
+    return "jobs/page_ended" if is_ended else "jobs/page"
+
+
+def _args(filter: JobFilter, part: PageRange) -> tuple[Any, ...]:
+    left = (WINDOW - part.used.rows, part.limit, MAX_PAGE_BYTES)
+    seconds = MAX_PAGE_SECONDS - part.used.seconds
+    return (*values_of_filter(filter), part.before, part.first, *left, seconds, part.is_summary)
 
 
 def _matching(found: Rows) -> Matching:
-    return Matching(*found[0].values())
+    counts = {(row["status"], row["job_type"]): row["count"] for row in found if row["count"]}
+    return Matching(counts, sum(row["looked_at"] for row in found))

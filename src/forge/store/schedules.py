@@ -85,12 +85,13 @@ def get(schedule_id: UUID, tenant: int | None = None) -> Statement[ScheduleRecor
 
 def listed(
     type: str | None,
+    key: str | None,
     enabled: bool | None,
     tenant: int | None,
     before: UUID | None,
     limit: int,
 ) -> Statement[list[ScheduleRecord]]:
-    args = (type, enabled, tenant, before, limit)
+    args = (type, key, enabled, tenant, before, limit)
     return Statement(load("schedules/list"), args, _records)
 
 

@@ -1,6 +1,6 @@
 """The verbs of an app for code without an event loop: scripts, threads, WSGI, Django."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, overload
 from uuid import UUID
@@ -13,6 +13,7 @@ from forge.core.pause import Pause
 from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.definitions.job import In, JobDefinition, Out
+from forge.jobs.search import FoundJobs
 from forge.operations.pauses import PausedType
 from forge.store.borrowed import without_loop
 from forge.store.borrowed.from_loop import FromLoop
@@ -24,6 +25,7 @@ from forge.sync.schedules import SyncSchedules
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from forge.core.job_filter import JobCriteria
     from forge.definitions.call import CallDefinition
 
 
@@ -135,6 +137,20 @@ class SyncForge:
     def timeline(self, job_id: UUID | str) -> Timeline:
         """Return what happened to a job, oldest first, with its log."""
         return self._loop.wait(lambda app: app.timeline(job_id))
+
+    def list_jobs(
+        self,
+        *,
+        limit: int = 50,
+        cursor: UUID | str | None = None,
+        q: str | None = None,
+        input: Mapping[str, object] | None = None,
+        **criteria: "Unpack[JobCriteria]",
+    ) -> FoundJobs:
+        """Return a page of jobs, newest first; `cursor` is the last page's `next_cursor`."""
+        return self._loop.wait(
+            lambda app: app.list_jobs(limit=limit, cursor=cursor, q=q, input=input, **criteria)
+        )
 
     def handle(self, job_id: UUID | str) -> SyncHandle:
         """Return the handle of a job that was dispatched earlier; its result is plain JSON."""

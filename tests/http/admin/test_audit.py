@@ -1,11 +1,14 @@
 """The audit log over HTTP: access, filters and pages."""
 
+from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
 
 from forge import Forge
+from forge.store import audit
 from tests.http.conftest import MakeToken
 from tests.http.job_client import add_jobs, code, dispatched, paths
 
@@ -81,6 +84,39 @@ async def test_filters(read: Any, psql: Any, asked: Any, found: int) -> None:
     await psql.execute(FILL, 24)
 
     assert len((await read(**asked))["items"]) == found
+
+
+async def test_filters_by_schedule_and_time(read: Any, psql: Any) -> None:
+    schedule = UUID(int=3)
+    await psql.execute(FILL, 4)
+    await psql.execute(
+        "insert into forge_audit_events (event, schedule_id) values ('schedule_enabled', $1)",
+        schedule,
+    )
+    times = [row["created_at"] for row in await psql.fetch("select * from forge_audit_events")]
+
+    (event,) = (await read(schedule_id=str(schedule)))["items"]
+
+    assert (event["event"], event["schedule_id"]) == ("schedule_enabled", str(schedule))
+    assert len((await read(since=max(times).isoformat()))["items"]) == 1
+    assert len((await read(until=max(times).isoformat()))["items"]) == 4
+    assert (await read(since=(max(times) + timedelta(hours=2)).isoformat()))["items"] == []
+
+
+async def test_a_search_stops_early_and_continues(
+    read: Any, psql: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "WINDOW", 10)
+    await psql.execute(FILL, 24)
+    await psql.execute("update forge_audit_events set actor = 'eve' where (detail->>'n')::int = 3")
+
+    pages = [await read(actor="eve")]
+    while pages[-1]["next_cursor"]:
+        pages.append(await read(actor="eve", cursor=pages[-1]["next_cursor"]))
+
+    found = [[event["detail"]["n"] for event in page["items"]] for page in pages]
+    assert found == [[], [], [3]]
+    assert [page["stopped_early"] for page in pages] == [True, True, False]
 
 
 async def test_tenant_reads_only_its_own_events(

@@ -172,7 +172,6 @@ def test_job_with_extra_options_is_inserted_alone(app: Forge) -> None:
         {"tags": ["a"]},
         {"meta": {"a": 1}},
         {"payload_version": "2.0"},
-        {"parent_id": uuid4()},
         {"retry_of": uuid4()},
     ]
 

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from forge import Forge, State, Status
+from forge.http.jobs import read
 from forge.store import listing
 from tests.http.conftest import MakeToken
 from tests.http.job_client import add_jobs, code, dispatched, paths
@@ -87,6 +88,122 @@ async def test_filters_by_attribute(
         assert not page["stopped_early"]
 
 
+PARENT, CORRELATION = UUID(int=5), UUID(int=6)
+
+
+@pytest.fixture
+async def related(psql: "Psql[Any]") -> None:
+    """Place a job for each filter that is about other things, named in its input."""
+    for name, column, value in (
+        ("child", "parent_id", PARENT),
+        ("again", "retry_of", PARENT),
+        ("tied", "correlation_id", CORRELATION),
+        ("keyed", "idempotency_key", "key 1"),
+        ("sync", "category", "sync"),
+        ("tagged", "tags", ["a", "b"]),
+        ("worked", "worker_id", WORKER),
+        ("unlucky", "error_class", "transient"),
+        ("foreign", "tenant_id", 7),
+        ("none", "tenant_id", None),
+    ):
+        sql = f"insert into forge_jobs (job_type, input, {column}) values ('t', $1, $2)"
+        if column in ("worker_id", "error_class"):
+            sql = "insert into forge_jobs (job_type, input) values ('t', $1) returning id"
+            job_id = await psql.fetchval(sql, f'{{"name": "{name}"}}')
+            await psql.execute(f"update forge_jobs set {column} = $2 where id = $1", job_id, value)
+        else:
+            await psql.execute(sql, f'{{"name": "{name}"}}', value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"parent_id": PARENT}, ["child"]),
+        ({"parent_id": PARENT, "type": "other"}, []),
+        ({"retry_of": PARENT}, ["again"]),
+        ({"correlation_id": CORRELATION}, ["tied"]),
+        ({"idempotency_key": "key 1"}, ["keyed"]),
+        ({"idempotency_key": "key"}, []),
+        ({"category": "sync"}, ["sync"]),
+        ({"tag": "b"}, ["tagged"]),
+        ({"tag": "c"}, []),
+        ({"worker_id": WORKER}, ["worked"]),
+        ({"error_class": "transient"}, ["unlucky"]),
+        ({"tenant_id": 7}, ["foreign"]),
+        ({"parent_id": PARENT, "correlation_id": CORRELATION}, []),
+        ({"input.name": "none"}, ["none"]),
+        ({"type": "t", "input.name": "child", "input.other": "x"}, []),
+    ],
+    ids=str,
+)
+@pytest.mark.usefixtures("related")
+async def test_lists_counts_and_the_queue_of_managers_filter_alike(
+    http: httpx.AsyncClient, token: MakeToken, asked: dict[str, Any], found: list[str]
+) -> None:
+    manager = token("staff", "manager")
+
+    page = (await http.get("/_api/jobs", params=asked, headers=manager)).json()
+    summaries = (await http.get("/_api/jobs?view=summary", params=asked, headers=manager)).json()
+
+    assert [job["input"]["name"] for job in page["items"]] == found
+    assert [job["id"] for job in summaries["items"]] == [job["id"] for job in page["items"]]
+    if not any(name.startswith("input.") for name in asked):
+        queue = (await http.get("/api/jobs/admin/queue/", params=asked, headers=manager)).json()
+        counts = (await http.get("/_api/jobs/counts", params=asked, headers=manager)).json()
+        assert queue["total_count"] == len(queue["jobs"]) == len(found)
+        pending = {"count": len(found), "precision": "exact"}
+        assert counts["by_status"]["pending"] == pending
+        assert counts["by_type"].get("t", {"all": {"count": 0}})["all"]["count"] == len(found)
+
+
+@pytest.mark.usefixtures("related")
+async def test_a_tenant_cannot_filter_by_another_tenant_or_reach_its_jobs_by_relation(
+    http: httpx.AsyncClient, token: MakeToken
+) -> None:
+    tenant = token("user", tenant=7)
+
+    for route in ("/_api/jobs", "/_api/jobs/counts"):
+        refused = await http.get(f"{route}?tenant_id=8", headers=tenant)
+        assert code(refused) == (403, "forbidden")
+    page = (await http.get(f"/_api/jobs?parent_id={PARENT}", headers=tenant)).json()
+    counts = await http.get(f"/_api/jobs/counts?correlation_id={CORRELATION}", headers=tenant)
+
+    assert page["items"] == []
+    assert counts.json()["by_type"] == {}
+
+
+async def test_a_summary_has_all_but_the_payloads_and_no_secret_of_them(
+    http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
+) -> None:
+    await dispatched(http, token("user"), args={"password": "correct horse", "n": 1}, tags=["x"])
+    await dispatched(http, token("user"), args={"text": "x" * 100_000})
+    await psql.execute(
+        "update forge_jobs set last_error = 'refused: correct horse' where input ? 'password'"
+    )
+
+    found = (await http.get("/_api/jobs?view=summary", headers=token("user"))).json()
+    full = (await http.get("/_api/jobs", headers=token("user"))).json()
+
+    assert found["next_cursor"] is None
+    assert "horse" not in str(found)
+    for summary, job in zip(found["items"], full["items"], strict=True):
+        payloads = {name: job.pop(name) for name in ("input", "output", "checkpoint", "meta")}
+        assert summary == job
+        assert payloads["input"]
+
+
+async def test_counts_of_more_than_are_read_are_at_least(
+    http: httpx.AsyncClient, token: MakeToken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read, "EXACT_LIMIT", 4)
+    for n in range(6):
+        await dispatched(http, token("user"), args={"n": n}, queue="slow" if n % 2 else "quick")
+
+    counts = (await http.get("/_api/jobs/counts?queue=slow", headers=token("user"))).json()
+
+    assert counts["by_status"]["pending"] == {"count": 3, "precision": "at_least"}
+
+
 async def test_filters_by_creation_time(
     http: httpx.AsyncClient, token: MakeToken, psql: "Psql[Any]"
 ) -> None:
@@ -148,7 +265,6 @@ async def test_few_live_jobs_are_found_however_many_ended_after_them(
     http: httpx.AsyncClient, token: MakeToken, moved: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "WINDOW", 5)
-    monkeypatch.setattr("forge.http.jobs.paging.WINDOW", 5)
     user = token("user", tenant=7)
     waits = str(await dispatched(http, user))
     failed = await dispatched(http, user)

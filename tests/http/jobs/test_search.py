@@ -9,7 +9,7 @@ import pytest
 from forge import Forge
 from forge.store import listing
 from tests.http.conftest import MakeToken
-from tests.http.job_client import add_jobs, dispatched
+from tests.http.job_client import add_jobs, dispatched, paths
 from tests.store.placing import Psql
 
 
@@ -112,3 +112,55 @@ async def test_search_combines_with_filters(
     assert await found(status="pending", type="send_mail") == 1
     assert await found(status="failed") == 0
     assert await found(type="export_users") == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "is_found"),
+    [
+        ("order_id", "42", True),
+        ("order_id", "4", False),
+        ("order_id.x", "42", False),
+        ("customer.name", "Ann", True),
+        ("customer.name", "ann", False),
+        ("customer", "Ann", False),
+        ("items.0.sku", "A7", True),
+        ("items.1.sku", "A7", False),
+        ("items.sku", "B9", True),
+        ("items.7.sku", "B9", False),
+        ("labels", "new", True),
+        ("paid", "true", True),
+        ("note", "null", True),
+        ("nothing", "null", False),
+        ("price", "9.5", True),
+    ],
+)
+async def test_input_is_searched_by_path(
+    http: httpx.AsyncClient, token: MakeToken, path: str, value: str, is_found: bool
+) -> None:
+    user = token("user", tenant=7)
+    args = {
+        "order_id": 42,
+        "customer": {"name": "Ann"},
+        "items": [{"sku": "A7"}, {"sku": "B9"}],
+        "labels": ["new", "sale"],
+        "paid": True,
+        "note": None,
+        "price": 9.5,
+    }
+    made = await dispatched(http, user, args=args)
+    await dispatched(http, user, args={"order_id": "43"})
+
+    page = await http.get("/_api/jobs", params={f"input.{path}": value}, headers=user)
+
+    assert [job["id"] for job in page.json()["items"]] == [str(made)] * is_found
+
+
+@pytest.mark.parametrize(
+    "asked", ["input.=1", "input." + "a" * 201 + "=1", "input=1", "inputs.a=1"]
+)
+async def test_an_input_search_without_a_usable_path_is_refused(
+    http: httpx.AsyncClient, token: MakeToken, asked: str
+) -> None:
+    answer = await http.get(f"/_api/jobs?{asked}", headers=token("user"))
+
+    assert paths(answer) == [f"query.{asked.partition('=')[0][:56]}"]

@@ -184,3 +184,22 @@ async def test_required_roles(
         else:
             assert code(answer) == (403, "forbidden")
     assert code(await http.request(method, path)) == (401, "unauthenticated")
+
+
+async def test_schedules_are_filtered_by_key_and_tenant(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken
+) -> None:
+    for key, tenant in (("1", None), ("2", None), ("", None), ("1", 7)):
+        await app.schedules.ensure("hourly", key, next_run_at=LATER, tenant_id=tenant)
+
+    async def found(tenant: int | None = None, **asked: Any) -> list[tuple[str, int | None]]:
+        headers = token("staff", tenant=tenant)
+        answer = await http.get("/_api/schedules", params=asked, headers=headers)
+        return [(item["key"], item["tenant_id"]) for item in answer.json()["items"]]
+
+    assert await found(key="1") == [("1", 7), ("1", None)]
+    assert await found(key="") == [("", None)]
+    assert await found(tenant_id=7) == [("1", 7)]
+    assert await found(tenant=7, key="2") == []
+    refused = await http.get("/_api/schedules?tenant_id=8", headers=token("staff", tenant=7))
+    assert code(refused) == (403, "forbidden")

@@ -1,17 +1,20 @@
 """Plans of the admin API's statements as forge_api: indexes for every page and tenant."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
 from forge.core.dead_letter import LetterFilter
-from forge.http.jobs.paging import NEWEST, OLDEST
+from forge.core.job_filter import JobFilter
+from forge.core.lifecycle import Status
 from forge.store import audit, dead_letters, listing, queue_statistics
+from forge.store.audit import AuditFilter
 from forge.store.connection.database import Database
-from forge.store.listing import JobFilter
 from forge.store.roles import grant_roles
 from forge.store.statement import Statement
 from tests.store.placing import Psql
@@ -30,14 +33,20 @@ select forge_uuidv7(), 'type' || n % 5, case when n % 2 = 0 then 'sync' end, 'de
        jsonb_build_object('n', n), '1.0', null, 'ValueError', 'no luck with ' || n, 'jobs:run',
        md5('type' || n % 5), 1, now(), now()
 from generate_series(1, $1::int) as n"""
-AUDIT = """insert into forge_audit_events (event, actor, tenant_id, dlq_id, job_id)
-select 'event', 'ann', tenant_id, dlq_id, job_id from forge_dead_letters"""
+AUDIT = """insert into forge_audit_events (event, actor, tenant_id, dlq_id, job_id, schedule_id)
+select 'event', 'ann', tenant_id, dlq_id, job_id,
+       case when dlq_id % 1000 = 0 then '00000000-0000-0000-0000-000000000007'::uuid end
+from forge_dead_letters"""
 
 Case = tuple[int | None, Statement[Any]]
 
 
 def letters(tenant: int | None, before: int | None = None, **wanted: Any) -> Case:
     return tenant, dead_letters.listed(LetterFilter(tenant_id=tenant, **wanted), before, LIMIT)
+
+
+def events(tenant: int | None = None, before: int | None = None, **wanted: Any) -> Case:
+    return tenant, audit.listed(AuditFilter(tenant_id=tenant, **wanted), before, LIMIT - 1)
 
 
 CASES: dict[str, Case] = {
@@ -58,12 +67,15 @@ CASES: dict[str, Case] = {
     "groups of a tenant": (2, dead_letters.groups(LetterFilter(tenant_id=2), LIMIT)),
     "a count of a tenant that has none": (99, dead_letters.count(LetterFilter(tenant_id=99))),
     "a count": (None, dead_letters.count(LetterFilter(job_type="type3"))),
-    "audit": (None, audit.listed(before=None, limit=LIMIT)),
-    "audit, a page in the middle": (None, audit.listed(before=MIDDLE, limit=LIMIT)),
-    "audit of a tenant, the last page": (2, audit.listed(before=400, limit=LIMIT, tenant=2)),
-    "audit of a tenant that has none": (99, audit.listed(before=None, limit=LIMIT, tenant=99)),
-    "audit of a letter": (2, audit.listed(before=None, limit=LIMIT, tenant=2, dlq_id=MIDDLE)),
-    "audit of a job": (2, audit.listed(before=None, limit=LIMIT, tenant=2, job_id=uuid4())),
+    "audit": events(),
+    "audit, a page in the middle": events(before=MIDDLE),
+    "audit of a tenant, the last page": events(2, before=400),
+    "audit of a tenant that has none": events(99),
+    "audit of a letter": events(2, dlq_id=MIDDLE),
+    "audit of a job": events(2, job_id=uuid4()),
+    "audit of a schedule": events(schedule_id=UUID(int=7)),
+    "audit of long ago": events(until=datetime(2021, 1, 1, tzinfo=UTC)),
+    "audit of the future": events(since=datetime(2090, 1, 1, tzinfo=UTC)),
 }
 
 
@@ -111,13 +123,15 @@ async def test_counts_of_matching_jobs_read_a_bounded_number_of_rows(
     await grant_roles(database)
     connection = await explaining(database)
     await connection.execute("set role forge_api")
-    wanted = JobFilter(NEWEST, OLDEST, ["completed"], "type3")
+    wanted = JobFilter(statuses=(Status.COMPLETED,), job_type="type3")
 
     read = {}
     for tenant in (None, 1, 99):
         setting = "*" if tenant is None else str(tenant)
         await connection.execute("select set_config('forge.tenant_id', $1, false)", setting)
-        plan = await planned(connection, listing.count_matching(wanted, 1000, tenant))
+        plan = await planned(
+            connection, listing.count_matching(replace(wanted, tenant_id=tenant), 1000)
+        )
         assert plan.ways_to("forge_jobs") == {"Index Scan"}
         read[tenant] = plan.buffers
     of_unknown_tenant = await planned(connection, queue_statistics.counted(99))

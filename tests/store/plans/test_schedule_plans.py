@@ -60,7 +60,7 @@ STATEMENTS: dict[str, Make] = {
     "enable": lambda worker, ids, lanes: schedules.enable(ids[0], True),
     "run_now": lambda worker, ids, lanes: schedules.run_now(ids[0]),
     "get": lambda worker, ids, lanes: schedules.get(ids[0]),
-    "list": lambda worker, ids, lanes: schedules.listed(None, None, None, None, 50),
+    "list": lambda worker, ids, lanes: schedules.listed(None, None, None, None, None, 50),
 }
 
 

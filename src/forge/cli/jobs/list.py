@@ -1,33 +1,46 @@
 """`forge jobs list`."""
 
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
 
+from forge.cli.jobs.filters import job_filter_options, take_filter
 from forge.cli.options import NonEmptyText, json_option, limit_option, project_options, utc_option
 from forge.core.lifecycle import Status
 
 if TYPE_CHECKING:
     from forge.app import Forge
-    from forge.store.statement import Row, Rows
+    from forge.core.job import JobRecord
+    from forge.core.job_filter import InputValue
+    from forge.jobs.search import FoundJobs, JobSearch
 
 COLUMNS = ["id", "type", "status", "attempts", "queue", "progress", "scheduled", "message"]
 # Characters of the message that the table shows.
 MESSAGE_WIDTH = 80
+# What lists leave out.
+PAYLOADS = ("input", "output", "checkpoint", "meta")
 
 
 @click.command("list")
+@job_filter_options
 @click.option(
-    "--status",
-    "statuses",
-    multiple=True,
-    type=click.Choice([str(status) for status in Status]),
-    help="Only jobs with this status; may be repeated.",
+    "--q",
+    "text",
+    type=NonEmptyText(),
+    help="Only jobs with this text in the input, the last error or the progress message, as shown.",
 )
-@click.option("--type", "job_type", type=NonEmptyText(), help="Only jobs of this type.")
-@click.option("--queue", type=NonEmptyText(), help="Only jobs in this queue.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="PATH=VALUE",
+    callback=lambda ctx, parameter, values: [_input_value(value) for value in values],
+    help="Only jobs with this value in the input, such as order_id=42; may be repeated.",
+)
 @limit_option()
 @click.option("--cursor", type=click.UUID, help="Continue after this job.")
 @json_option
@@ -37,89 +50,92 @@ def list_jobs(
     app_option: str | None,
     config_path: Path | None,
     as_json: bool,
+    text: str | None,
+    inputs: "list[InputValue]",
     limit: int,
+    cursor: UUID | None,
     **filters: Any,
 ) -> None:
-    """List jobs, newest first."""
+    """List jobs, newest first, without their payloads."""
     from forge.cli.output import print_json
     from forge.cli.project import find_database, run
+    from forge.jobs.search import JobSearch
 
+    wanted = JobSearch(take_filter(filters), text, inputs, is_summary=True)
     app = find_database(app_option, config_path)
-    found = run(app, lambda app: _read(app, limit=limit + 1, **filters))
-    page, has_more = found[:limit], len(found) > limit
-    cursor = page[-1]["id"] if has_more else None
+    page = run(app, lambda app: find(app, wanted, limit, cursor))
     if as_json:
-        items = [dict(row) | {"state": Status(row["status"]).state} for row in page]
-        print_json({"items": items, "next_cursor": cursor})
+        items = [_summary(job) for job in page.items]
+        rest = {"next_cursor": page.next_cursor, "stopped_early": page.stopped_early}
+        print_json({"items": items, **rest})
     else:
-        _print(page, cursor)
+        _print(page)
 
 
-async def _read(
-    app: "Forge",
-    *,
-    statuses: tuple[str, ...],
-    job_type: str | None,
-    queue: str | None,
-    cursor: UUID | None,
-    limit: int,
-) -> "Rows":
-    from forge.store.jobs import listed
+async def find(
+    app: "Forge", wanted: "JobSearch", limit: int, cursor: UUID | None = None
+) -> "FoundJobs":
+    """Return a page of jobs, with secrets redacted."""
+    from forge.jobs.search import JobReader, call_on_loop, find_jobs
 
     database = await (await app.session()).database()
-    found = await database.run(listed(list(statuses) or None, job_type, queue, cursor, limit))
-    allowed = await app.catalog.sensitive_allowed_by_type(row["job_type"] for row in found)
-    return [_shown(row, allowed[row["job_type"]]) for row in found]
+    reader = JobReader(database.run, database.run, app.catalog, call_on_loop)
+    return await find_jobs(reader, wanted, limit, cursor)
 
 
-def _shown(row: "Row", allowed: tuple[str, ...]) -> dict[str, Any]:
-    """Redact a job's messages and leave its input out."""
-    from forge.core.payload import decode_if_possible
-    from forge.core.sensitive.shown import shown_message
+def _input_value(given: str) -> "InputValue":
+    from forge.core.job_filter import InputValue
 
-    shown = dict(row)
-    given = shown.pop("input")
-    input = decode_if_possible(given) if isinstance(given, str) else given
-    messages = ("last_error", "progress_message")
-    return shown | {name: shown_message(shown[name], input, allowed) for name in messages}
+    path, separator, value = given.partition("=")
+    if not path or not separator:
+        raise click.BadParameter(f"{given!r} is not PATH=VALUE; write it as order_id=42")
+    return InputValue(path, value)
 
 
-def _print(page: "Rows", cursor: UUID | None) -> None:
+def _summary(job: "JobRecord") -> dict[str, Any]:
+    names = [field.name for field in fields(job) if field.name not in PAYLOADS]
+    return {name: getattr(job, name) for name in names} | {"state": job.state}
+
+
+def _print(page: "FoundJobs") -> None:
+    from forge.cli.output import say_more
+
+    if page.items:
+        print_jobs(page.items)
+    say_more(None if page.items else "no jobs found", page.next_cursor, page.stopped_early)
+
+
+def print_jobs(jobs: "Sequence[JobRecord]") -> None:
+    """Write a table of jobs."""
     from forge.cli.output import print_table, shorten
 
-    if not page:
-        click.echo("no jobs found")
-        return
     print_table(
         COLUMNS,
         [
             (
-                row["id"],
-                row["job_type"],
-                row["status"],
-                f"{row['attempts']}/{row['max_attempts']}",
-                row["queue"],
-                _progress(row),
-                row["scheduled_at"],
-                shorten(_message(row), MESSAGE_WIDTH),
+                job.id,
+                job.job_type,
+                job.status,
+                f"{job.attempts}/{job.max_attempts}",
+                job.queue,
+                _progress(job),
+                job.scheduled_at,
+                shorten(_message(job), MESSAGE_WIDTH),
             )
-            for row in page
+            for job in jobs
         ],
     )
-    if cursor is not None:
-        click.echo(f"more: --cursor {cursor}")
 
 
-def _progress(row: "Row") -> str | None:
+def _progress(job: "JobRecord") -> str | None:
     """Return the progress of a running or completed job."""
-    is_moving = row["status"] in (Status.RUNNING, Status.COMPLETED)
-    return f"{row['progress_percent'] or 0}%" if is_moving else None
+    is_moving = job.status in (Status.RUNNING, Status.COMPLETED)
+    return f"{job.progress_percent or 0}%" if is_moving else None
 
 
-def _message(row: "Row") -> str | None:
+def _message(job: "JobRecord") -> str | None:
     """Return the progress message of a running job, else the error of its last attempt."""
-    error: str | None = row["last_error"]
-    progress: str | None = row["progress_message"]
-    if row["status"] in (Status.RUNNING, Status.COMPLETED):
-        return progress or (error if row["status"] == Status.RUNNING else None)
-    return error or progress
+    if job.status in (Status.RUNNING, Status.COMPLETED):
+        error = job.last_error if job.status is Status.RUNNING else None
+        return job.progress_message or error
+    return job.last_error or job.progress_message

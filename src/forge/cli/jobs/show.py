@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from forge.app import Forge
     from forge.core.job import JobRecord
     from forge.core.timeline import Timeline, TimelineEntry
+    from forge.jobs.search import FoundJobs
+
+# The newest children that are shown; `forge jobs list --parent` has all.
+MAX_CHILDREN = 20
 
 
 @click.command()
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 @utc_option
 @project_options
 def show(job_id: UUID, app_option: str | None, config_path: Path | None, as_json: bool) -> None:
-    """Show a job and its timeline: attempts, log, traces and audit."""
+    """Show a job, its timeline (attempts, log, traces, audit) and the jobs that it dispatched."""
     from forge.cli.output import print_json
     from forge.cli.project import find_database, run
 
@@ -31,28 +35,36 @@ def show(job_id: UUID, app_option: str | None, config_path: Path | None, as_json
         print_json(
             _columns(shown.record)
             | {"failed_attempts": shown.attempts, "timeline": shown.timeline.items}
+            | {"children": [_child(job) for job in shown.children.items]}
+            | {"more_children": shown.children.next_cursor is not None}
         )
     else:
         _print(shown)
 
 
 class ShownJob(NamedTuple):
-    """A job with its failed attempts and its timeline, redacted."""
+    """A job with its failed attempts, its timeline and its newest children, redacted."""
 
     record: "JobRecord"
     attempts: list[dict[str, Any]]
     timeline: "Timeline"
+    children: "FoundJobs"
 
 
 async def _read(app: "Forge", job_id: UUID) -> ShownJob:
+    from forge.cli.jobs.list import find
+    from forge.core.job_filter import JobFilter
     from forge.core.sensitive.shown import shown_attempt, shown_job
+    from forge.jobs.search import JobSearch
     from forge.store.jobs import attempts
 
     database = await (await app.session()).database()
     record, found = await app.get(job_id), await database.run(attempts(job_id))
     allowed = await app.catalog.sensitive_allowed(record.job_type)
     shown = [shown_attempt(row, record.input, allowed) for row in found]
-    return ShownJob(shown_job(record, allowed), shown, await app.timeline(job_id))
+    of_it = JobSearch(JobFilter(parent_id=job_id), is_summary=True)
+    children = await find(app, of_it, MAX_CHILDREN)
+    return ShownJob(shown_job(record, allowed), shown, await app.timeline(job_id), children)
 
 
 def _columns(record: "JobRecord") -> dict[str, Any]:
@@ -69,6 +81,23 @@ def _print(shown: ShownJob) -> None:
         click.echo("earlier entries are left out")
     for entry in shown.timeline.items:
         _print_entry(entry)
+    _print_children(shown)
+
+
+def _child(job: "JobRecord") -> dict[str, Any]:
+    return {name: getattr(job, name) for name in ("id", "job_type", "status", "created_at")}
+
+
+def _print_children(shown: ShownJob) -> None:
+    from forge.cli.jobs.list import print_jobs
+
+    children = shown.children
+    if children.items:
+        click.secho("\ndispatched jobs", bold=True)
+        print_jobs(children.items)
+    if children.next_cursor is not None:
+        more = f"--parent {shown.record.id} --cursor {children.next_cursor}"
+        click.echo(f"more: forge jobs list {more}")
 
 
 def _print_entry(entry: "TimelineEntry") -> None:

@@ -24,6 +24,7 @@ COLUMNS = ["type", "key", "tenant", "state", "next run", "last run", "failures",
 
 @click.command("list")
 @click.option("--type", type=NonEmptyText(), help="Only schedules of this type.")
+@click.option("--key", help='Only schedules with this key; "" for those without one.')
 @click.option("--enabled/--disabled", default=None, help="Only enabled or disabled schedules.")
 @click.option("--tenant", type=BigInteger(), help="Only schedules of this tenant.")
 @limit_option(1000)
@@ -56,6 +57,7 @@ async def _read(
     app: "Forge",
     *,
     type: str | None,
+    key: str | None,
     enabled: bool | None,
     tenant: int | None,
     cursor: UUID | None,
@@ -64,7 +66,7 @@ async def _read(
     from forge.cli.schedules.view import views
 
     records = await app.schedules.list(
-        type, enabled=enabled, tenant_id=tenant, before=cursor, limit=limit
+        type, key=key, enabled=enabled, tenant_id=tenant, before=cursor, limit=limit
     )
     return await views(app, records)
 

@@ -1,6 +1,6 @@
 """The admin API for jobs: list and statistics."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
@@ -9,18 +9,17 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from forge.core.dead_letter import Statistics
+from forge.core.job import JobRecord
+from forge.core.job_filter import JobFilter
 from forge.core.lifecycle import State, Status
-from forge.core.payload_rules import Category
-from forge.core.retry import ErrorClass
 from forge.http.auth.access import Caller, Manager
 from forge.http.dead_letters.shapes import StatisticsOut
-from forge.http.fields import NEXT_CURSOR, Name, Precision, PriorityValue, TenantId
-from forge.http.jobs.paging import JobQuery, filter_of, find_page
-from forge.http.jobs.read import PRIORITIES
-from forge.http.jobs.shapes import JobOut
+from forge.http.fields import NEXT_CURSOR, Name, Precision, PriorityValue
+from forge.http.jobs.filters import Filter
+from forge.http.jobs.paging import find_page, restrict, write_cursor
 from forge.http.problems.problem import Fault, invalid, problems
+from forge.jobs.search import JobSearch
 from forge.store import listing
-from forge.store.listing import JobFilter
 from forge.store.queue_statistics import MAX_COUNTED, count_jobs, estimate_jobs
 
 router = APIRouter(tags=["admin"])
@@ -53,8 +52,8 @@ class QueueJob(BaseModel):
     cancelled_at: datetime | None
 
     @classmethod
-    def of(cls, job: JobOut) -> "QueueJob":
-        """Convert a job to the field names of the admin API."""
+    def of(cls, job: JobRecord) -> "QueueJob":
+        """Convert a redacted job to the field names of the admin API."""
         shown = {name: getattr(job, name) for name in cls.model_fields if hasattr(job, name)}
         return cls(**shown, job_id=job.id, attempt_count=job.attempts, error_message=job.last_error)
 
@@ -90,45 +89,26 @@ class QueueStatistics(StatisticsOut):
 )
 async def list_queue(
     caller: Manager,
-    status: Status | None = None,
-    category: Category | None = None,
-    job_type: Name | None = None,
-    type: Annotated[Name | None, Query(description="The same as `job_type`.")] = None,
-    priority: Annotated[
-        str | None, Query(description="By name or value.", pattern=PRIORITIES)
-    ] = None,
-    correlation_id: UUID | None = None,
-    queue: Name | None = None,
-    error_class: ErrorClass | None = None,
-    idempotency_key: Name | None = None,
-    tenant_id: TenantId | None = None,
+    job_filter: Filter,
+    job_type: Annotated[Name | None, Query(description="The same as `type`.")] = None,
     cursor: Annotated[str | None, Query(description="The `next_cursor` of a page.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> QueuePage:
     """List jobs without input and output, newest first."""
-    if job_type and type and job_type != type:
-        fault = Fault("query.type", "differs from job_type; leave one of them out")
-        raise invalid([fault])
-    query = JobQuery(
-        status=status,
-        type=job_type or type,
-        priority=priority,
-        category=category,
-        correlation_id=correlation_id,
-        queue=queue,
-        error_class=error_class,
-        idempotency_key=idempotency_key,
-        tenant_id=caller.tenant_for(tenant_id),
-        cursor=cursor,
-    )
-    page, _ = await find_page(caller, query, limit)
-    count, precision = await _count(caller, filter_of(query), query.tenant_id)
+    if job_type is not None:
+        if job_filter.job_type not in (None, job_type):
+            fault = Fault("query.type", "differs from job_type; leave one of them out")
+            raise invalid([fault])
+        job_filter = replace(job_filter, job_type=job_type)
+    wanted = restrict(caller, job_filter)
+    found = await find_page(caller, JobSearch(wanted, is_summary=True), limit, cursor)
+    count, precision = await _count(caller, wanted)
     return QueuePage(
-        jobs=[QueueJob.of(job) for job in page.items],
-        total_count=max(count, len(page.items)),
+        jobs=[QueueJob.of(job) for job in found.items],
+        total_count=max(count, len(found.items)),
         total_count_precision=precision,
-        next_cursor=page.next_cursor,
-        stopped_early=page.stopped_early,
+        next_cursor=None if found.next_cursor is None else write_cursor(found.next_cursor),
+        stopped_early=found.stopped_early,
     )
 
 
@@ -146,43 +126,33 @@ async def queue_statistics(caller: Manager) -> QueueStatistics:
     )
 
 
-async def _count(
-    caller: Caller, job_filter: JobFilter, tenant: int | None
-) -> tuple[int, Precision]:
+async def _count(caller: Caller, wanted: JobFilter) -> tuple[int, Precision]:
     """Count the matches exactly if there are few, else estimate them."""
-    found = await caller.run(listing.count_matching(job_filter, MAX_COUNTED + 1, tenant))
+    found = await caller.run(listing.count_matching(wanted, MAX_COUNTED + 1))
     if found.looked_at <= MAX_COUNTED:
-        return found.matching, "exact"
-    if tenant is None:
-        estimate = _estimate(await estimate_jobs(caller.run), job_filter)
-        if estimate is not None and estimate >= found.matching:
+        return found.total, "exact"
+    if wanted.tenant_id is None:
+        estimate = _estimate(await estimate_jobs(caller.run), wanted)
+        if estimate is not None and estimate >= found.total:
             return estimate, "estimate"
-    return found.matching, "at_least"
+    return found.total, "at_least"
 
 
-def _estimate(counts: Statistics, job_filter: JobFilter) -> int | None:
-    """Return the number of matches if the filter has at most one counted field."""
-    uncounted = (
-        job_filter.priority,
-        job_filter.correlation_id,
-        job_filter.queue,
-        job_filter.idempotency_key,
-    )
-    if any(value is not None for value in uncounted):
-        return None
-    matching = [
-        counted.get(name, 0)
-        for name, counted in (
-            (job_filter.statuses[0] if job_filter.statuses else None, counts.by_status),
-            (job_filter.category, counts.by_category),
-            (job_filter.job_type, counts.by_type),
-            (job_filter.error_class, counts.by_error_class),
-        )
-        if name is not None
-    ]
-    if not matching:
+def _estimate(counts: Statistics, wanted: JobFilter) -> int | None:
+    """Return the number of matches if the filter has at most one field, which is counted."""
+    if wanted.is_empty:
         return counts.total
-    return matching[0] if len(matching) == 1 else None
+    for field, counted in (
+        ("category", counts.by_category),
+        ("job_type", counts.by_type),
+        ("error_class", counts.by_error_class),
+    ):
+        name = getattr(wanted, field)
+        if name is not None and replace(wanted, **{field: None}).is_empty:
+            return counted.get(name, 0)
+    if wanted.statuses is not None and replace(wanted, statuses=None).is_empty:
+        return sum(counts.by_status.get(status, 0) for status in wanted.statuses)
+    return None
 
 
 def _precision(caller: Caller, is_exact: bool) -> Precision:

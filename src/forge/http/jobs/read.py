@@ -2,22 +2,32 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
-from pydantic import AwareDatetime
 
 from forge.core.errors import UnknownJob
 from forge.core.job import JobRecord
-from forge.core.lifecycle import FINAL, OWNED, WAITING, State, Status
+from forge.core.lifecycle import FINAL, OWNED, WAITING, Status
 from forge.core.sensitive.shown import shown_attempt, shown_job
 from forge.http.auth.access import Caller, User
-from forge.http.fields import Items, Name, Precision
-from forge.http.jobs.paging import JobQuery, find_page
-from forge.http.jobs.shapes import AttemptOut, Count, CountsOut, JobOut, JobPage, TypeCounts
+from forge.http.fields import Items, Precision
+from forge.http.jobs.filters import Filter, InputValues
+from forge.http.jobs.paging import find_page, restrict, write_cursor
+from forge.http.jobs.shapes import (
+    AttemptOut,
+    Count,
+    CountsOut,
+    JobOut,
+    JobPage,
+    JobSummary,
+    SummaryPage,
+    TypeCounts,
+)
 from forge.http.off_loop import answer_of, off_loop, size_of
 from forge.http.problems.problem import problems
+from forge.jobs.search import JobSearch
 from forge.store import jobs, listing
 from forge.store.statement import Rows
 
@@ -96,23 +106,18 @@ def _tally(found: Rows) -> Tally:
 
 
 router = APIRouter(tags=["jobs"])
-PRIORITIES = "^(?i:critical|high|normal|low|background|100|75|50|25|0)$"
 
 
 @router.get(
-    "/_api/jobs", operation_id="list_jobs", response_model=JobPage, responses=problems("invalid")
+    "/_api/jobs",
+    operation_id="list_jobs",
+    response_model=JobPage | SummaryPage,
+    responses=problems("invalid"),
 )
 async def list_jobs(
     caller: User,
-    status: Status | None = None,
-    state: State | None = None,
-    type: Annotated[Name | None, Query(description="The job type.")] = None,
-    queue: Name | None = None,
-    priority: Annotated[
-        str | None, Query(description="By name or value.", pattern=PRIORITIES)
-    ] = None,
-    since: Annotated[AwareDatetime | None, Query(description="Created at or after.")] = None,
-    until: Annotated[AwareDatetime | None, Query(description="Created before.")] = None,
+    job_filter: Filter,
+    inputs: InputValues,
     q: Annotated[
         str | None,
         Query(
@@ -121,24 +126,52 @@ async def list_jobs(
             description="Text in the input, the last error or the progress message, as shown.",
         ),
     ] = None,
+    view: Annotated[
+        Literal["full", "summary"],
+        Query(description="`summary` leaves out `input`, `output`, `checkpoint` and `meta`."),
+    ] = "full",
     cursor: Annotated[str | None, Query(description="The `next_cursor` of a page.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
     """List jobs, newest first.
 
     A page reads a bounded number of rows: if few of them match, it may end before `limit` with
-    `stopped_early`, and `next_cursor` continues from there. With `q` it compares at most 2,000
-    jobs.
+    `stopped_early`, and `next_cursor` continues from there. With `q` or `input.…` it compares at
+    most 2,000 jobs.
     """
-    query = JobQuery(status, state, type, queue, priority, since, until, q, cursor)
-    page, size = await find_page(caller, query, limit)
-    return await answer_of(size, page)
+    is_summary = view == "summary"
+    wanted = JobSearch(restrict(caller, job_filter), q, inputs, is_summary)
+    found = await find_page(caller, wanted, limit, cursor)
+    next_cursor = None if found.next_cursor is None else write_cursor(found.next_cursor)
+    page: JobPage | SummaryPage
+    if is_summary:
+        summaries = [JobSummary.of(job) for job in found.items]
+        page = SummaryPage(
+            items=summaries, next_cursor=next_cursor, stopped_early=found.stopped_early
+        )
+    else:
+        jobs = await off_loop(found.size, _jobs_out, found.items)
+        page = JobPage(items=jobs, next_cursor=next_cursor, stopped_early=found.stopped_early)
+    return await answer_of(found.size, page)
 
 
-@router.get("/_api/jobs/counts", operation_id="count_jobs", response_model=CountsOut)
-async def count_jobs(caller: User) -> CountsOut:
-    """Count jobs by status and by type, at a cost that does not grow with the table."""
-    return await counts(caller)
+@router.get(
+    "/_api/jobs/counts",
+    operation_id="count_jobs",
+    response_model=CountsOut,
+    responses=problems("invalid"),
+)
+async def count_jobs(caller: User, job_filter: Filter) -> CountsOut:
+    """Count jobs by status and by type, at a cost that does not grow with the table.
+
+    With a filter, at most the newest 10,000 jobs that the index of the filter leads to are counted.
+    """
+    if job_filter.is_empty:
+        return await counts(caller)
+    wanted = restrict(caller, job_filter)
+    found = await caller.run(listing.count_matching(wanted, EXACT_LIMIT + 1))
+    is_exact = found.looked_at <= EXACT_LIMIT
+    return _uniform(Counter(found.by_status_and_type), "exact" if is_exact else "at_least")
 
 
 @router.get(
@@ -171,6 +204,10 @@ async def list_attempts(job_id: UUID, caller: User) -> Any:
 
 def _shown(row: Mapping[str, Any], allowed: Sequence[str]) -> JobOut:
     return JobOut.of(shown_job(JobRecord.from_row(row), allowed))
+
+
+def _jobs_out(found: Sequence[JobRecord]) -> list[JobOut]:
+    return [JobOut.of(job) for job in found]
 
 
 def _shown_attempts(

@@ -136,6 +136,67 @@ class JobPage(BaseModel):
     )
 
 
+class JobSummary(BaseModel):
+    """A row of forge_jobs without `input`, `output`, `checkpoint` and `meta`, and its state."""
+
+    id: UUID
+    job_type: str
+    status: Status
+    state: State
+    priority: PriorityValue
+    attempts: int
+    max_attempts: int
+    last_error: str | None
+    progress_percent: int | None
+    progress_message: str | None
+    worker_capability: str | None
+    worker_id: UUID | None
+    idempotency_key: str | None
+    scheduled_at: datetime
+    created_at: datetime
+    claimed_at: datetime | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    failed_at: datetime | None
+    cancelled_at: datetime | None
+    last_heartbeat: datetime | None
+    lease: int
+    version: int
+    crashes: int
+    lone_crashes: int
+    suspect: bool
+    queue: str
+    tenant_id: int | None
+    category: str | None
+    correlation_id: UUID | None
+    payload_version: str
+    error_class: str | None
+    auth: Any
+    traceparent: str | None
+    timeout: Duration | None
+    expires_at: datetime | None
+    retry_of: UUID | None
+    parent_id: UUID | None
+    tags: list[str] | None
+    original_scheduled_at: datetime | None
+    undecodable: tuple[str, ...] = Field((), description=UNDECODABLE)
+
+    @classmethod
+    def of(cls, job: JobRecord) -> "JobSummary":
+        """Convert a redacted record."""
+        return cls(**{name: getattr(job, name) for name in cls.model_fields})
+
+
+class SummaryPage(BaseModel):
+    """A page of summaries, newest first."""
+
+    items: list[JobSummary]
+    next_cursor: str | None = Field(description=NEXT_CURSOR)
+    stopped_early: bool = Field(
+        description="Whether the search stopped at its limit of rows; `next_cursor` continues it."
+    )
+
+
 class AttemptOut(BaseModel):
     """A failed attempt."""
 

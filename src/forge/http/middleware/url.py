@@ -34,11 +34,18 @@ class KnownQuery:
         for route, known in self._routes:
             if route.matches(scope)[0] is Match.FULL:
                 given = dict.fromkeys(QueryParams(scope["query_string"]))
-                if unknown := [name for name in given if name not in known]:
+                if unknown := [name for name in given if not _is_known(name, known)]:
                     scope["route"] = route  # for the metrics middleware outside
                     return _unknown(unknown, known)
                 return None
         return None
+
+
+def _is_known(name: str, known: Sequence[str]) -> bool:
+    """Whether a route has the parameter, or one such as `input.*`, which is a prefix."""
+    return name in known or any(
+        each.endswith(".*") and name.startswith(each[:-1]) for each in known
+    )
 
 
 def _unknown(names: Sequence[str], known: Sequence[str]) -> Problem:

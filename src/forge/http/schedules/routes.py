@@ -12,7 +12,7 @@ from forge.core.schedules.rule import in_words
 from forge.core.schedules.run import rule_of
 from forge.core.sensitive.shown import shown_schedule
 from forge.http.auth.access import Caller, Manager, Staff
-from forge.http.fields import Name
+from forge.http.fields import Key, Name, TenantId
 from forge.http.jobs.paging import read_cursor, write_cursor
 from forge.http.jobs.shapes import RequestIn
 from forge.http.middleware.json_route import AdmitFirst
@@ -36,13 +36,16 @@ NEXT_RUNS = 5
 async def list_schedules(
     caller: Staff,
     type: Name | None = None,
+    key: Annotated[Key | None, Query(description="Empty for schedules without a key.")] = None,
     enabled: bool | None = None,
+    tenant_id: TenantId | None = None,
     cursor: Annotated[str | None, Query(description="The `next_cursor` of a page.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> SchedulePage:
     """List schedules, newest first."""
     before = None if cursor is None else read_cursor(cursor)
-    found = await caller.run(schedules.listed(type, enabled, caller.tenant_id, before, limit + 1))
+    tenant = caller.tenant_for(tenant_id)
+    found = await caller.run(schedules.listed(type, key, enabled, tenant, before, limit + 1))
     page = found[:limit]
     return SchedulePage(
         items=[ScheduleOut(**_shown(caller, record)) for record in page],

@@ -1,39 +1,54 @@
 -- A page of jobs that wait or run, newest first and of any age, for a table with few of them.
--- $1 before this id, $2 from this id on, $3 statuses, $4 type, $5 queue, $6 priority, $7 since, $8
--- until, $9 category, $10 correlation id, $11 error class, $12 idempotency key, $13 how many rows
--- to read, $14 limit, $15 bytes of JSON after which to stop, $16 the tenant. Null means any.
+-- $1 to $15 the filter, $16 before this id, $17 from this id on, $18 how many rows to read, $19 limit,
+-- $20 bytes of JSON after which to stop, $22 whether to leave input, output, checkpoint and meta out.
+-- Null means any. $21 is ignored: all rows are read.
 -- `is_full` marks the row that exceeds the limit of bytes.
 with looked as (
     (select * from forge_jobs
-     where status in ('pending', 'retry') and $3::text[] && array['pending', 'retry']
-     limit $13::bigint)
+     where status in ('pending', 'retry') and $1::text[] && array['pending', 'retry']
+     limit $18::bigint)
     union all
     (select * from forge_jobs
-     where status in ('claimed', 'running') and $3 && array['claimed', 'running']
-     limit $13)
+     where status in ('claimed', 'running') and $1 && array['claimed', 'running']
+     limit $18)
 ), chosen as (
-    select *, true as matches, false as is_stop
+    select *, true as matches, false as is_stop, 0 as place
     from looked
-    where id < $1 and id >= $2 and ($16::bigint is null or tenant_id = $16)
-      and ($3::text[] is null or status = any ($3)) and ($4::text is null or job_type = $4)
-      and ($5::text is null or queue = $5) and ($6::integer is null or priority = $6)
-      and ($7::timestamptz is null or created_at >= $7)
-      and ($8::timestamptz is null or created_at < $8)
-      and ($9::text is null or category = $9)
-      and ($10::uuid is null or correlation_id = $10)
-      and ($11::text is null or error_class = $11)
-      and ($12::text is null or idempotency_key = $12)
+    where id < $16 and id >= $17 and $21::float8 is not null and (/* generated filter */
+($1::text[] is null or status = any ($1)) and ($2::text is null or job_type = $2) and
+($3::text is null or queue = $3) and ($4::integer is null or priority = $4) and
+($5::timestamptz is null or created_at >= $5) and ($6::timestamptz is null or created_at < $6) and
+($7::text is null or category = $7) and ($8::uuid is null or correlation_id = $8) and
+($9::uuid is null or parent_id = $9) and ($10::uuid is null or retry_of = $10) and
+($11::bigint is null or tenant_id = $11) and ($12::uuid is null or worker_id = $12) and
+($13::text is null or $13 = any (tags)) and ($14::text is null or error_class = $14) and
+($15::text is null or idempotency_key = $15) /* end */)
     order by id desc
-    limit $14
+    limit $19
+), shown as (
+    select /* generated all but payloads */
+ id, lease, version, status, worker_id, attempts, max_attempts, priority, crashes, scheduled_at,
+ created_at, lone_crashes, progress_percent, suspect, job_type, queue, worker_capability,
+ progress_message, last_error, error_class, idempotency_key, claimed_at, started_at, completed_at,
+ failed_at, cancelled_at, last_heartbeat, expires_at, timeout, tenant_id, category, correlation_id,
+ payload_version, auth, traceparent, retry_of, parent_id, tags, original_scheduled_at /* end */,
+           -- What is shown without its input may still quote a secret that only the input reveals.
+           case when not $22::boolean or last_error is not null or progress_message is not null
+                     or tags is not null or idempotency_key is not null then input end as input,
+           case when not $22 then output end as output,
+           case when not $22 then checkpoint end as checkpoint,
+           case when not $22 then meta end as meta,
+           matches, is_stop, place
+    from chosen
 ), measured as (
-    select *, octet_length(input::text) + coalesce(octet_length(output::text), 0)
+    select *, coalesce(octet_length(input::text), 0) + coalesce(octet_length(output::text), 0)
               + coalesce(octet_length(checkpoint::text), 0)
               + coalesce(octet_length(meta::text), 0) as size
-    from chosen
+    from shown
 ), summed as (
     select *, sum(size) over (order by id desc) as spent from measured
 )
-select *, spent > $15::bigint as is_full
+select *, spent > $20::bigint as is_full
 from summed
-where spent - size <= $15
+where spent - size <= $20
 order by id desc;

@@ -107,12 +107,18 @@ create index forge_jobs_ready on forge_jobs
 -- serves jobs/rescue, jobs/reconcile
 create index forge_jobs_owned on forge_jobs (worker_id)
     where status in ('claimed', 'running');
--- serves jobs/list of jobs that did not succeed; a job that succeeds never enters it
+-- serves jobs/page_ended: jobs that did not succeed; a job that succeeds never enters it
 create index forge_jobs_ended on forge_jobs (status, id)
     where status in ('failed', 'dead_letter', 'cancelled');
 -- serves lists of a tenant's jobs, newest first. Jobs without a tenant are not in it and cost nothing;
 -- for the others dispatch and drain write about a quarter more WAL.
 create index forge_jobs_tenant on forge_jobs (tenant_id, id) where tenant_id is not null;
+-- serve jobs/page_of_parent, page_of_original, page_of_correlation, page_of_key and count_related. Jobs
+-- without the column are not in them and cost nothing.
+create index forge_jobs_parent on forge_jobs (parent_id, id) where parent_id is not null;
+create index forge_jobs_original on forge_jobs (retry_of, id) where retry_of is not null;
+create index forge_jobs_correlation on forge_jobs (correlation_id, id) where correlation_id is not null;
+create index forge_jobs_key on forge_jobs (idempotency_key, id) where idempotency_key is not null;
 
 -- One row per attempt that did not succeed.
 create table forge_attempts (
@@ -356,6 +362,7 @@ create table forge_audit_events (
 -- serves audit/list_of_letter, list_of_job, list_of_tenant
 create index forge_audit_events_letter on forge_audit_events (dlq_id, id) where dlq_id is not null;
 create index forge_audit_events_job on forge_audit_events (job_id, id) where job_id is not null;
+create index forge_audit_events_schedule on forge_audit_events (schedule_id, id) where schedule_id is not null;
 create index forge_audit_events_tenant on forge_audit_events (tenant_id, id) where tenant_id is not null;
 
 -- The current and the previous key that callers are signed with. `forge migrate --roles` derives them

@@ -3,12 +3,20 @@
 import logging
 from contextvars import ContextVar
 from typing import Any
+from uuid import UUID
 
 from forge.core.events import AttemptLost
 from forge.core.job import Job
+from forge.core.schedules.run import Run
 
 # The job whose attempt runs in this context, including tasks and threads that it starts.
 CURRENT_JOB: ContextVar[Job] = ContextVar("forge_current_job")
+
+
+def current_job_id() -> UUID | None:
+    """Return the job whose attempt runs in this context; None outside and in runs of schedules."""
+    job = CURRENT_JOB.get(None)
+    return None if job is None or isinstance(job, Run) else job.id
 
 
 def job_fields(job: Job | AttemptLost) -> dict[str, Any]:
