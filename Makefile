@@ -47,7 +47,8 @@ check: $(READY) ## format, lint, types, import contracts, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -p no:cacheprovider tests/typing tests/clients/typescript/test_checks.py
+	$(BIN)/python -m pytest -p no:cacheprovider tests/typing tests/clients/typescript/test_checks.py \
+		tests/clients/dashboard/test_checks.py
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.generate --check
 	$(BIN)/forge generate typescript $(TRACKERS) --check
@@ -65,6 +66,7 @@ format: $(READY) ## format the code and write the generated files
 	$(BIN)/ruff check --fix .
 	$(BIN)/python -m tools.generate
 	$(BIN)/python -m tools.node npm run format
+	$(BIN)/python -m tools.dashboard biome check --write .
 	$(BIN)/forge generate typescript $(TRACKERS)
 
 lock: $(READY) ## choose the newest versions and pin them (needs uv)
@@ -74,7 +76,7 @@ lock: $(READY) ## choose the newest versions and pin them (needs uv)
 
 clean: ## remove what the other commands made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .faults \
-		clients/typescript/node_modules clients/typescript/dist
+		clients/typescript/node_modules clients/typescript/dist dashboard/node_modules
 
 $(READY): requirements/dev.lock $(CAN_RUN)
 	$(BIN)/python -m pip install -q --require-hashes -r requirements/dev.lock

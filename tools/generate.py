@@ -1,12 +1,15 @@
 """Write the files that are generated from the code: `python -m tools.generate [--check]`."""
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tools import dashboard
 from tools.faults_page import faults_page
 from tools.job_columns import job_column_files
 from tools.lifecycle_page import lifecycle_page
+from tools.node import PackagesMissing
 from tools.openapi import openapi_json
 from tools.schema import schema_sql, tables_sql
 
@@ -25,6 +28,13 @@ GENERATED: dict[str, Callable[[], str]] = {
 def main() -> int:
     is_check = "--check" in sys.argv[1:]
     stale = [name for name, make in GENERATED.items() if not _is_current(name, make(), is_check)]
+    try:
+        # Last: its types come from openapi.json.
+        stale += dashboard.write(is_check)
+    except PackagesMissing as missing:
+        print(missing, file=sys.stderr)
+        if os.environ.get("CI"):
+            return 1
     for name in stale:
         print(f"{name} is out of date; run `make format` and commit it")
     return 1 if stale else 0

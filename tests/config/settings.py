@@ -54,12 +54,18 @@ max_body = "2MB"
 allowed_origins = ["https://shop.example", "http://localhost:5173", "capacitor://localhost"]
 priorities = "any"
 max_pending_per_tenant = 1000
+read_only = true
 header_timeout = "5s"
 body_timeout = "20s"
 idle_timeout = "65s"
 send_timeout = "30s"
 max_header_bytes = "32KB"
 max_connections = 500
+
+[dashboard]
+enabled = false
+label = "staging"
+trace_url = "https://traces.example/trace/{trace_id}"
 
 [auth]
 secret = "a secret that has more than 32 characters"

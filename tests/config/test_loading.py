@@ -53,6 +53,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
             "allowed_origins": [],
             "priorities": "type",
             "max_pending_per_tenant": None,
+            "read_only": False,
             "header_timeout": "10s",
             "body_timeout": "30s",
             "idle_timeout": "75s",
@@ -60,6 +61,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
             "max_header_bytes": 65536,
             "max_connections": None,
         },
+        "dashboard": {"enabled": True, "label": None, "trace_url": None},
         "auth": {"secret": None, "tokens": [], "jwt": None, "reload_grace": "1m"},
         "transport": {"kind": "postgres", "sqs": None},
     }

@@ -29,7 +29,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(file: Path) -> None:
             "[zzz]\nid = 1",
             "[zzz] is not a section; "
             "use one of [database], [embedded], [worker], [retention], [payload], "
-            "[server], [auth], [transport]",
+            "[server], [dashboard], [auth], [transport]",
         ),
         ("ap = 'a:b'", "ap is not a setting; did you mean app?"),
         ("zzz = 1", "zzz is not a setting; the top level takes app"),
@@ -42,6 +42,11 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(file: Path) -> None:
             "[payload] zzz is not a setting; [payload] takes max_input, max_output",
         ),
         ("worker = 5", "worker must be a section, written [worker]"),
+        (
+            '[dashboard]\ntrace_url = "https://traces.example"',
+            "[dashboard] trace_url must be a URL with {trace_id}, such as "
+            "https://traces.example/trace/{trace_id}, not 'https://traces.example'",
+        ),
         ("[[worker]]\nid = 1", "worker must be a section, written [worker]"),
     ],
 )
@@ -164,7 +169,7 @@ def test_an_unreadable_file_is_reported(file: Path) -> None:
         ),
         (
             f"[[auth.tokens]]\nname = 'a'\nsha256 = '{'0' * 64}'\nroles = ['boss']",
-            "[[auth.tokens]] number 1 roles must be 'user', 'staff' or 'manager'",
+            "[[auth.tokens]] number 1 roles must be 'viewer', 'user', 'staff' or 'manager'",
         ),
         (
             f"[[auth.tokens]]\nname = 'a'\nsha256 = '{'0' * 64}'\nroles = []",

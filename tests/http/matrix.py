@@ -12,6 +12,7 @@ from websockets.exceptions import InvalidStatus
 from forge import Forge
 from forge.http.auth.access import RequiredRole, Role
 from forge.http.auth.permissions import RoutePermission, Tenancy
+from forge.http.dashboard.files import assets
 from forge.http.routes import required_role_of, walk
 from tests.http.conftest import Headers, MakeToken
 from tests.http.live_client import client
@@ -132,6 +133,7 @@ class Asking:
             "dlq_id": self.letter,
             "pause_id": self.pause,
             "job_type": "send_mail",
+            "asset": next(iter(assets())),
         }
 
     async def ask(self, route: str, caller: Caller) -> tuple[int, str]:

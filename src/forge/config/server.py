@@ -13,10 +13,12 @@ from forge.config.values import (
     Duration,
     NonEmptyText,
     Origins,
+    filled_or_none,
     moment,
     sha256_hex,
     signing_secret,
     size,
+    trace_url,
     whole,
     without_password,
 )
@@ -26,6 +28,7 @@ from forge.core.errors import InvalidValue
 ENVELOPE_BYTES = 1024**2
 MAX_TENANT_ID = 2**63 - 1
 
+TraceUrl = Annotated[str | None, BeforeValidator(trace_url)]
 Secret = Annotated[str | None, BeforeValidator(signing_secret)]
 
 
@@ -68,6 +71,16 @@ class ServerConfig(Section):
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         for name, value in super().__repr_args__():
             yield name, without_password(value) if name == "database_url" else value
+
+
+class DashboardConfig(Section):
+    """The dashboard that the server shows."""
+
+    enabled: bool = True
+    # The environment, such as "production", which every page of the dashboard shows.
+    label: Annotated[str | None, BeforeValidator(filled_or_none)] = None
+    # The page of a trace, with {trace_id} where its id belongs.
+    trace_url: TraceUrl = None
 
 
 class TokenConfig(Section):

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, PrivateAttr, ValidationInfo, field_validator
 
-from forge.config.server import AuthConfig, ServerConfig
+from forge.config.server import AuthConfig, DashboardConfig, ServerConfig
 from forge.config.sources import FILE_NAME, Section, read_settings
 from forge.config.transport import TransportConfig
 from forge.config.values import (
@@ -113,6 +113,7 @@ class Config(Section):
     retention: RetentionConfig = RetentionConfig()
     payload: PayloadConfig = PayloadConfig()
     server: ServerConfig = ServerConfig()
+    dashboard: DashboardConfig = DashboardConfig()
     auth: AuthConfig = AuthConfig()
     transport: TransportConfig = TransportConfig()
     _file: Path | None = PrivateAttr(default=None)

@@ -117,6 +117,21 @@ def filled(value: object) -> str:
     raise InvalidValue(f"must be text that is not empty, not {value!r}; or omit it")
 
 
+def filled_or_none(value: object) -> str | None:
+    """Accept text that is not empty, or None."""
+    return None if value is None else filled(value)
+
+
+def trace_url(value: object) -> str | None:
+    """Accept the URL of a page that shows a trace."""
+    if value is None or (isinstance(value, str) and _TRACE_URL.fullmatch(value)):
+        return value
+    raise InvalidValue(
+        f"must be a URL with {{trace_id}}, such as https://traces.example/trace/{{trace_id}}, not "
+        f"{value!r}"
+    )
+
+
 def app_reference(value: object) -> str | None:
     """Accept "module:app", the location of the Forge object."""
     if value is None or (isinstance(value, str) and _APP.fullmatch(value)):
@@ -187,6 +202,7 @@ _BYTES = {"": 1, "B": 1, "KB": 1024, "MB": 1024**2}
 _MAX_SIZE = 255 * _BYTES["MB"]
 _MIN_SECRET_CHARS = 32
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_TRACE_URL = re.compile(r"https?://[^\s]*\{trace_id\}[^\s]*")
 _DATABASE_URL = re.compile(r"postgres(ql)?://\S+")
 _APP = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 

@@ -14,6 +14,7 @@ from forge.http.auth import me
 from forge.http.auth.authenticator import Authenticator
 from forge.http.auth.rules import watch_rules
 from forge.http.auth.watch_tokens import WatchTokens, new_secret
+from forge.http.dashboard import routes as dashboard
 from forge.http.dead_letters import routes as dead_letters
 from forge.http.jobs import dispatch, eta, job_requests, job_types, read, timeline, watch, why
 from forge.http.jobs.pending_limit import PendingLimit
@@ -102,6 +103,8 @@ def create_app(
     api.state.live_hub = LiveHub(app)
     for router in ROUTERS:
         api.include_router(router)
+    if settings.dashboard.enabled:
+        api.include_router(dashboard.router)
     install_error_handlers(api)
     metrics.install_metrics(api)
     api.add_middleware(JsonFastPath, routes=dispatch.router.routes)

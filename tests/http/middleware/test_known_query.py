@@ -24,7 +24,12 @@ async def test_every_route_refuses_unknown_parameters(
 ) -> None:
     method, path = route.split()
     address = path.format(
-        job_id=uuid4(), schedule_id=uuid4(), dlq_id=1, job_type="send_mail", name="rename"
+        job_id=uuid4(),
+        schedule_id=uuid4(),
+        dlq_id=1,
+        job_type="send_mail",
+        name="rename",
+        asset="a.js",
     )
 
     answer = await http.request(method, f"{address}?colour=red", headers=token(*ALL))

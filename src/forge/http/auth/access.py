@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
-from forge.http.auth.request_source import is_local, is_plain_local_json
+from forge.http.auth.request_source import is_local, is_own_page, is_plain_local_json
 from forge.http.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class RequireRole(AccessCheck):
     """Allows callers with the role."""
 
     async def __call__(self, connection: HTTPConnection) -> Caller:
-        identity = _identity(connection)
+        identity = identity_of(connection)
         self.check(connection, identity, connection.scope.get("method", "WS"))
         return Caller(identity, connection.app.state.forge)
 
@@ -183,13 +183,24 @@ class RequireRoleOrLoopback(AccessCheck):
             await RequireRole(self.required_role)(connection)
 
 
-def _identity(connection: HTTPConnection) -> Identity:
+def identity_of(connection: HTTPConnection) -> Identity:
+    """Return the caller, or raise a 401; a 403 for a page of another site with a session here."""
     state = connection.app.state
-    authorization = connection.headers.get("authorization")
-    if authorization is None and state.is_development and is_plain_local_json(connection):
+    has_token = "authorization" in connection.headers
+    if not has_token and state.is_development and is_plain_local_json(connection):
         return DEVELOPER
     authenticator: Authenticator = state.authenticator
-    return authenticator.identify(authorization)
+    identity = authenticator.identify_request(connection)
+    # Browsers send cookies on their own, so that any page could act for the caller.
+    if not has_token and not is_own_page(
+        connection.headers, state.forge.config.server.allowed_origins
+    ):
+        raise Problem(
+            "forbidden",
+            "the request comes from a page of another site; send a token, or add its origin to "
+            "[server] allowed_origins",
+        )
+    return identity
 
 
 User = Annotated[Caller, Depends(RequireRole(RequiredRole.USER))]

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from hashlib import sha256
 
+from starlette.requests import HTTPConnection
+
 from forge.config.server import AuthConfig
 from forge.config.settings import Config
 from forge.http.auth.access import Identity, Role
@@ -27,6 +29,10 @@ class Authenticator:
     def of(cls, config: Config) -> "Authenticator":
         """Return an authenticator for these settings that reloads their file."""
         return cls(watch_rules(config))
+
+    def identify_request(self, connection: HTTPConnection) -> Identity:
+        """Return the sender of a request or of a socket, or raise a 401."""
+        return self.identify(connection.headers.get("authorization"))
 
     def identify(self, authorization: str | None) -> Identity:
         """Return the sender of an Authorization header, or raise a 401."""

@@ -88,4 +88,6 @@ PERMISSIONS: Mapping[str, RoutePermission] = {
     "GET /openapi.json": RoutePermission(STAFF, SHARED, "from the same machine"),
     "GET /livez": RoutePermission(None, SHARED),
     "GET /readyz": RoutePermission(None, SHARED),
+    "GET /": RoutePermission(None, SHARED),
+    "GET /assets/{asset}": RoutePermission(None, SHARED),
 }

@@ -36,6 +36,15 @@ def is_plain_local_json(connection: HTTPConnection) -> bool:
     return media_type == "application/json" and not from_browser and is_local(connection)
 
 
+def is_own_page(headers: Headers, allowed: Sequence[str]) -> bool:
+    """Whether a request was sent by a page of the server's or an allowed origin, or by no page."""
+    site = headers.get("sec-fetch-site", "same-origin")
+    return is_origin_allowed(headers, allowed) and (
+        # `none`: a person entered the address.
+        site in ("same-origin", "none") or headers.get("origin") in allowed
+    )
+
+
 def is_origin_allowed(headers: Headers, allowed: Sequence[str]) -> bool:
     """Whether a page of this origin may open a socket; clients without an Origin may."""
     origins = headers.getlist("origin")

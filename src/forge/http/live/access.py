@@ -10,7 +10,7 @@ from fastapi import Depends, Query
 from starlette.requests import HTTPConnection
 
 from forge.core.errors import DatabaseUnavailable, UnknownJob
-from forge.http.auth.access import AccessCheck, Identity, RequiredRole
+from forge.http.auth.access import AccessCheck, Identity, RequiredRole, identity_of
 from forge.http.live.view import LiveState
 from forge.http.problems.problem import Problem
 from forge.jobs.hub import Hub, HubClosed
@@ -86,11 +86,9 @@ class WatchTokenAccess:
 JobAccess = TokenAccess | WatchTokenAccess
 
 
-def access_by_header(connection: HTTPConnection) -> TokenAccess:
-    """Return the access that the Authorization header gives, or raise a 401 or 403."""
-    authenticator: Authenticator = connection.app.state.authenticator
-    identity = authenticator.identify(connection.headers.get("authorization"))
-    return _token_access(identity, authenticator)
+def access_by_request(connection: HTTPConnection) -> TokenAccess:
+    """Return the access that the request itself gives, or raise a 401 or 403."""
+    return _token_access(identity_of(connection), connection.app.state.authenticator)
 
 
 def access_by_token(connection: HTTPConnection, token: str) -> TokenAccess:
@@ -124,7 +122,7 @@ class FollowerCheck(AccessCheck):
         ] = None,
     ) -> JobAccess:
         if watch_token is None:
-            return access_by_header(connection)
+            return access_by_request(connection)
         return access_by_watch_token(connection, watch_token, job_id)
 
 

@@ -21,7 +21,7 @@ from forge.http.live.access import (
     SocketCheck,
     TokenAccess,
     WatchTokenAccess,
-    access_by_header,
+    access_by_request,
     access_by_token,
     access_by_watch_token,
     until_first_ends,
@@ -252,8 +252,7 @@ async def follow_jobs(websocket: WebSocket) -> None:
     """Send the current state of each followed job, then each change."""
     try:
         _check_origin(websocket)
-        has_token = "authorization" in websocket.headers
-        access = access_by_header(websocket) if has_token else None
+        access = _access(websocket)
         live_hub: LiveHub = websocket.app.state.live_hub
         hub = await live_hub.open()
     except Exception as error:  # not accepted yet: reply with an HTTP response
@@ -261,6 +260,18 @@ async def follow_jobs(websocket: WebSocket) -> None:
         return
     await websocket.accept()
     await FollowerSocket(websocket, hub, access).serve()
+
+
+def _access(websocket: WebSocket) -> TokenAccess | None:
+    """Return the access of the request; None if the socket must authenticate with a message."""
+    if {"authorization", "cookie"}.isdisjoint(websocket.headers):
+        return None
+    try:
+        return access_by_request(websocket)
+    except Problem as problem:
+        if problem.code == "unauthenticated" and "authorization" not in websocket.headers:
+            return None  # cookies of something else
+        raise
 
 
 def _check_origin(websocket: WebSocket) -> None:

@@ -82,7 +82,7 @@ async def _deep(request: Request) -> Readiness:
 def _may_see_names(request: Request) -> bool:
     """Whether a caller may see the names of worker groups; the route itself is public."""
     try:
-        identity = request.app.state.authenticator.identify(request.headers.get("authorization"))
+        identity = request.app.state.authenticator.identify_request(request)
     except Problem:
         return is_local(request)
     return Role.STAFF in identity.roles

@@ -1,0 +1,56 @@
+/** One status, one colour, one word. */
+export const STATUSES = [
+  'pending',
+  'claimed',
+  'running',
+  'retry',
+  'completed',
+  'failed',
+  'dead_letter',
+  'cancelled',
+] as const;
+
+export type Status = (typeof STATUSES)[number];
+export type Tone = 'waiting' | 'running' | 'completed' | 'retry' | 'failed' | 'cancelled';
+
+interface StatusLook {
+  readonly tone: Tone;
+  readonly word: string;
+  /** A sign that differs without colour. */
+  readonly mark: string;
+}
+
+/** Statuses of jobs, and the outcomes of attempts and runs. */
+const LOOKS: Readonly<Record<string, StatusLook>> = {
+  pending: { tone: 'waiting', word: 'pending', mark: '○' },
+  claimed: { tone: 'running', word: 'claimed', mark: '◔' },
+  running: { tone: 'running', word: 'running', mark: '◐' },
+  retry: { tone: 'retry', word: 'retry', mark: '↻' },
+  completed: { tone: 'completed', word: 'completed', mark: '✓' },
+  failed: { tone: 'failed', word: 'failed', mark: '✕' },
+  dead_letter: { tone: 'failed', word: 'dead letter', mark: '✕' },
+  cancelled: { tone: 'cancelled', word: 'cancelled', mark: '⊘' },
+  paused: { tone: 'cancelled', word: 'paused', mark: '‖' },
+};
+
+export function lookOf(status: string): StatusLook {
+  return LOOKS[status] ?? { tone: 'waiting', word: status.replaceAll('_', ' '), mark: '•' };
+}
+
+const FINAL: ReadonlySet<string> = new Set(['completed', 'failed', 'dead_letter', 'cancelled']);
+
+export function isFinal(status: string): boolean {
+  return FINAL.has(status);
+}
+
+const PRIORITIES: Readonly<Record<number, string>> = {
+  100: 'critical',
+  75: 'high',
+  50: 'normal',
+  25: 'low',
+  0: 'background',
+};
+
+export function priorityName(priority: number): string {
+  return PRIORITIES[priority] ?? `${priority}`;
+}

@@ -1,0 +1,52 @@
+"""The built files of the dashboard, in memory."""
+
+import gzip
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from html import escape
+from mimetypes import types_map
+from pathlib import Path
+from typing import NamedTuple
+
+BUILT = Path(__file__).parent / "built"
+# Written in index.html by `dashboard/index.html`.
+LABEL = '<meta name="forge-label" content="" />'
+
+
+class BuiltFile(NamedTuple):
+    """A file as browsers receive it."""
+
+    body: bytes
+    # None if compression would not make it smaller.
+    compressed: bytes | None
+    media_type: str
+    etag: str
+
+    @classmethod
+    def of(cls, body: bytes, suffix: str) -> "BuiltFile":
+        compressed = gzip.compress(body, 9, mtime=0)
+        media_type = "text/javascript" if suffix == ".js" else types_map[suffix]
+        charset = "; charset=utf-8" if media_type.startswith("text/") else ""
+        return cls(
+            body,
+            compressed if len(compressed) < len(body) else None,
+            media_type + charset,
+            f'"{sha256(body).hexdigest()[:32]}"',
+        )
+
+
+@cache
+def assets() -> Mapping[str, BuiltFile]:
+    """Return the files whose names contain the hash of their content."""
+    folder = BUILT / "assets"
+    return {path.name: BuiltFile.of(path.read_bytes(), path.suffix) for path in folder.iterdir()}
+
+
+@cache
+def page(label: str | None) -> BuiltFile:
+    """Return the page, with the label of this environment."""
+    text = (BUILT / "index.html").read_text("utf-8")
+    if label is not None:
+        text = text.replace(LABEL, f'<meta name="forge-label" content="{escape(label)}" />')
+    return BuiltFile.of(text.encode(), ".html")

@@ -1,0 +1,41 @@
+"""Job types of the dashboard's tests: they end as their names say, when a test lets them."""
+
+from pydantic import BaseModel
+
+from forge import Forge, JobContext, NonRetryable
+from tests.browser.jobs import stage
+
+__all__ = ["HOSTILE", "register", "stage"]
+
+# Shown as text, whatever field it is in.
+HOSTILE = "</script><img src=x onerror=alert(1)>{@html 1}\u202e%s${7*7}'\"`"
+
+
+class Export(BaseModel):
+    """Which users to export."""
+
+    format: str = "csv"
+    rows: int = 10
+
+
+def register(app: Forge) -> None:
+    """Register the types with an app."""
+
+    @app.job(queue="reports")
+    async def export_users(ctx: JobContext, input: Export) -> dict[str, int]:
+        """Export users to a file."""
+        for percent in range(0, 100, 10):
+            await stage.reach(percent)
+            ctx.progress(percent, f"row {percent} of 100")
+        await stage.reach(100)
+        return {"rows": input.rows}
+
+    @app.job
+    async def greet(ctx: JobContext, input: dict[str, object]) -> dict[str, object]:
+        """Return the input."""
+        return input
+
+    @app.job
+    async def break_down(ctx: JobContext, input: dict[str, str]) -> None:
+        """Fail for good."""
+        raise NonRetryable(input.get("reason", "out of paper"))
