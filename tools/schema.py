@@ -28,6 +28,8 @@ READING_ORDER = (
     "forge_dead_letters",
     "forge_dead_letter_counts",
     "forge_schedules",
+    "forge_statistics",
+    "forge_tenant_statistics",
     "forge_workers",
     "forge_job_types",
     "forge_schedule_types",

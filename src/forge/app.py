@@ -19,6 +19,7 @@ from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.events import Events
 from forge.core.job import JobRecord
 from forge.core.job_filter import InputValue, JobFilter
+from forge.core.job_statistics import JobStatistics, StatisticsByType
 from forge.core.new_job import (
     DispatchOptions,
     check_dict,
@@ -42,6 +43,7 @@ from forge.jobs.follow import Watcher
 from forge.jobs.handle import JobHandle
 from forge.jobs.search import FoundJobs, JobReader, JobSearch, call_on_loop, check_limit, find_jobs
 from forge.jobs.session import Session, Sessions, Telemetry
+from forge.jobs.statistics_reader import StatisticsFilters, read_by_type, read_series
 from forge.jobs.timeline import read_timeline
 from forge.jobs.watch_token import own_watch_token
 from forge.jobs.why import find_why
@@ -375,6 +377,14 @@ class Forge:
     async def pauses(self) -> list[Pause]:
         """Return the pauses in effect, oldest first."""
         return await self._pauses.list()
+
+    async def statistics(self, **filters: "Unpack[StatisticsFilters]") -> JobStatistics:
+        """Return outcomes and percentiles by step: of the last hour, unless a time is given."""
+        return await read_series(self._sessions.run, **filters)
+
+    async def statistics_by_type(self, **filters: "Unpack[StatisticsFilters]") -> StatisticsByType:
+        """Return the totals of each job type and queue, those with the most jobs first."""
+        return await read_by_type(self._sessions.run, **filters)
 
     @property
     def schedules(self) -> Schedules:

@@ -17,6 +17,7 @@ from tests.faults.kit.checker import Verdict, check
 from tests.faults.kit.history import Event, History, Kind
 from tests.faults.kit.ledger import Ledger
 from tests.faults.kit.process import until
+from tests.faults.kit.statistics_checker import compare
 from tests.faults.kit.worker_processes import WorkerProcess, Workers
 
 # Long enough that a worker on a busy machine is not declared dead.
@@ -86,6 +87,7 @@ class Chaos:
         for worker in self.healthy:
             worker.sigterm()
             assert await worker.ended(60) == 0, worker.output()
+        await self._check_statistics()
         return verdict
 
     @property
@@ -149,6 +151,15 @@ class Chaos:
             # Each job has enough attempts to survive all faults.
             assert {row.status for row in rows} == {"completed"}
             return check(events, rows, self.workers.halts)
+        finally:
+            await connection.close()
+
+    async def _check_statistics(self) -> None:
+        connection = await asyncpg.connect(self.database_url)
+        try:
+            # They are written at intervals of 9 to 11 seconds.
+            found = await compare(connection, self.workers.processes, unwritten=12.0)
+            assert not found.faults, f"seed {self.plan.seed}: {found}"
         finally:
             await connection.close()
 

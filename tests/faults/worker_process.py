@@ -9,6 +9,7 @@ import signal
 from typing import Any
 
 from forge import Config, Forge, JobDefinition, Worker
+from forge.worker.attempt_counts import AttemptCounts
 from tests.faults.apps import databases, handlers, hostile, mixed, recurring
 from tests.faults.apps.broken import BROKEN
 from tests.faults.apps.recording import record_answers, report_event
@@ -29,6 +30,8 @@ def main() -> None:
     app = Forge(config, database_url=order["database_url"])
     app.register(*_selected(order["jobs"]))
     app.events.listeners.append(report_event)
+    if order["statistics_interval"] is not None:
+        AttemptCounts.interval = order["statistics_interval"]
     asyncio.run(_work(app))
     report("ended")
     # Otherwise the interpreter would wait for threads that hang in C code.

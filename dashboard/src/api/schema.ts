@@ -478,6 +478,16 @@ export interface components {
       /** @description Whether the search stopped at its limit of rows; `next_cursor` continues it. */
       stopped_early: boolean;
     };
+    /** @description Statistics by step; steps without jobs are included. */
+    JobStatisticsOut: {
+      /** Format: date-time */
+      from: string;
+      series: components['schemas']['StatisticsPointOut'][];
+      /** @example 30m */
+      step: string;
+      /** Format: date-time */
+      to: string;
+    };
     /** @description A row of forge_jobs without `input`, `output`, `checkpoint` and `meta`, and its state. */
     JobSummary: {
       attempts: number;
@@ -611,6 +621,12 @@ export interface components {
       roles: components['schemas']['Role'][];
       /** @description Null: an operator, who sees every tenant's rows. */
       tenant_id: number | null;
+    };
+    /** @description Percentiles in milliseconds, up to 10% off; null where nothing was measured. */
+    Milliseconds: {
+      p50: number | null;
+      p95: number | null;
+      p99: number | null;
     };
     /** @description What to pause, for how long, and why. */
     PauseIn: {
@@ -922,6 +938,14 @@ export interface components {
      * @enum {string}
      */
     State: 'queued' | 'processing' | 'completed' | 'failed_retryable' | 'failed' | 'cancelled';
+    /** @description Totals by job type and queue, those with the most jobs first. */
+    StatisticsByTypeOut: {
+      /** Format: date-time */
+      from: string;
+      items: components['schemas']['TypeStatisticsOut'][];
+      /** Format: date-time */
+      to: string;
+    };
     /** @description Counts by status, category, type and error class; `none` counts those without. */
     StatisticsOut: {
       by_category: {
@@ -937,6 +961,25 @@ export interface components {
         [key: string]: number;
       };
       total_count: number;
+    };
+    /** @description One step of the series. */
+    StatisticsPointOut: {
+      /**
+       * Format: date-time
+       * @description The beginning of the step.
+       */
+      at: string;
+      completed: number;
+      /** @description Attempts whose worker or process died, or lost the database. */
+      crashed: number;
+      /** @description Jobs that ended as failed or dead_letter. */
+      failed: number;
+      /** @description Attempts that failed and are tried again. */
+      retried: number;
+      /** @description From the start of an attempt to its end. */
+      run_ms: components['schemas']['Milliseconds'];
+      /** @description From scheduled_at to the start of an attempt. */
+      wait_ms: components['schemas']['Milliseconds'];
     };
     /**
      * @description The status of a job.
@@ -996,6 +1039,28 @@ export interface components {
       all: components['schemas']['Count'];
       /** @description Pending, claimed, running or waiting for a retry. */
       live: components['schemas']['Count'];
+    };
+    /** @description The totals of one job type and queue. */
+    TypeStatisticsOut: {
+      cancelled: number;
+      completed: number;
+      crashed: number;
+      failed: number;
+      /** @description Of these. Null if none ended. */
+      failed_percent: number | null;
+      /** @description Null for a tenant: all types together. */
+      job_type: string | null;
+      /** @description Jobs that completed or failed, per minute. */
+      per_minute: number;
+      queue: string | null;
+      /** @description Attempts that a stopping worker gave back. */
+      released: number;
+      /** @description Dead letters that became new jobs. */
+      reprocessed: number;
+      retried: number;
+      run_ms: components['schemas']['Milliseconds'];
+      snoozed: number;
+      wait_ms: components['schemas']['Milliseconds'];
     };
     /** @description Stops following a job. */
     UnsubscribeMessage: {
@@ -1087,11 +1152,13 @@ export type ItemsWorkerOut = components['schemas']['Items_WorkerOut_'];
 export type JobMessage = components['schemas']['JobMessage'];
 export type JobOut = components['schemas']['JobOut'];
 export type JobPage = components['schemas']['JobPage'];
+export type JobStatisticsOut = components['schemas']['JobStatisticsOut'];
 export type JobSummary = components['schemas']['JobSummary'];
 export type JobTypeOut = components['schemas']['JobTypeOut'];
 export type LiveJob = components['schemas']['LiveJob'];
 export type LiveProblem = components['schemas']['LiveProblem'];
 export type MeOut = components['schemas']['MeOut'];
+export type Milliseconds = components['schemas']['Milliseconds'];
 export type PauseIn = components['schemas']['PauseIn'];
 export type PauseOut = components['schemas']['PauseOut'];
 export type Position = components['schemas']['Position'];
@@ -1112,13 +1179,16 @@ export type ScheduleOut = components['schemas']['ScheduleOut'];
 export type SchedulePage = components['schemas']['SchedulePage'];
 export type ServerMessage = components['schemas']['ServerMessage'];
 export type State = components['schemas']['State'];
+export type StatisticsByTypeOut = components['schemas']['StatisticsByTypeOut'];
 export type StatisticsOut = components['schemas']['StatisticsOut'];
+export type StatisticsPointOut = components['schemas']['StatisticsPointOut'];
 export type Status = components['schemas']['Status'];
 export type SubscribeMessage = components['schemas']['SubscribeMessage'];
 export type SummaryPage = components['schemas']['SummaryPage'];
 export type TimelineEntryOut = components['schemas']['TimelineEntryOut'];
 export type TimelineOut = components['schemas']['TimelineOut'];
 export type TypeCounts = components['schemas']['TypeCounts'];
+export type TypeStatisticsOut = components['schemas']['TypeStatisticsOut'];
 export type UnsubscribeMessage = components['schemas']['UnsubscribeMessage'];
 export type WatchTokenOut = components['schemas']['WatchTokenOut'];
 export type WhyOut = components['schemas']['WhyOut'];

@@ -72,6 +72,7 @@ COMMANDS: CommandTable = {
         },
     ),
     "server": "forge.cli.processes.server:server",
+    "stats": "forge.cli.stats:stats",
     "token": CommandGroup("Create tokens for the server.", {"create": "forge.cli.tokens:create"}),
     "worker": "forge.cli.processes.worker:worker",
     "workers": "forge.cli.workers:workers",

@@ -88,12 +88,13 @@ class WorkerConfig(Section):
 
 
 class RetentionConfig(Section):
-    """How long finished jobs, keys and audit events are kept; None keeps them forever."""
+    """How long jobs that ended, keys, audit events and statistics are kept; None is forever."""
 
     completed: DurationOrNever = timedelta(days=7)
     failed: DurationOrNever = timedelta(days=30)
     idempotency_keys: DurationOrNever = timedelta(days=30)
     audit: DurationOrNever = None
+    statistics: DurationOrNever = timedelta(days=30)
 
 
 class PayloadConfig(Section):

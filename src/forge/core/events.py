@@ -38,6 +38,7 @@ class AttemptLost(NamedTuple):
 
     id: UUID
     type: str
+    queue: str
     attempt: int
     crashes: int
     tenant_id: int | None

@@ -102,8 +102,11 @@ class Completion(NamedTuple):
     id: UUID
     lease: int
     output: str | None
-    # Needed only where the database refuses the output: then this attempt has failed.
+    # Needed where the database refuses the output (then this attempt has failed), and to count it,
+    # with its start by the worker's monotonic clock (None if its wait is counted) and duration.
     job: Job | None = None
+    began: float | None = None
+    seconds: float = 0.0
 
 
 class Settlement(NamedTuple):
@@ -132,10 +135,17 @@ Ack = Completion | Settlement
 MAX_LOSSES = 10
 
 
-def settle(job: Job, outcome: Outcome, policy: Policy, chance: float) -> Ack:
+def settle(
+    job: Job,
+    outcome: Outcome,
+    policy: Policy,
+    chance: float,
+    seconds: float = 0.0,
+    began: float | None = None,
+) -> Ack:
     """Decide what becomes of a job whose attempt came to this outcome."""
     if isinstance(outcome, Returned):  # nearly always, and quicker than a match
-        return Completion(job.id, job.lease, outcome.output, job)
+        return Completion(job.id, job.lease, outcome.output, job, began, seconds)
     match outcome:
         case Raised(failure) if failure.is_loss and job.crashes < MAX_LOSSES:
             return _lost(job, _classed(job, failure), chance)
@@ -161,12 +171,7 @@ def released(job_id: UUID, lease: int, *, has_begun: bool = False) -> Settlement
     return unbegun._replace(crashes=1, outcome="released") if has_begun else unbegun
 
 
-EXPIRED = Failure(
-    "forge.Expired",
-    "expired before it could run",
-    "",
-    error_class="non_retryable",
-)
+EXPIRED = Failure("forge.Expired", "expired before it could run", "", error_class="non_retryable")
 
 
 def _classed(job: Job, failure: Failure) -> Failure:

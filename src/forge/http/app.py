@@ -26,7 +26,7 @@ from forge.http.middleware.limits import RequestLimits
 from forge.http.middleware.request_metrics import RequestMetrics
 from forge.http.middleware.url import KnownQuery, TrailingSlash
 from forge.http.openapi import document
-from forge.http.operations import health, metrics, pauses, workers
+from forge.http.operations import health, job_statistics, metrics, pauses, workers
 from forge.http.problems.error_handlers import install_error_handlers
 from forge.http.schedules import routes as schedules
 
@@ -41,6 +41,7 @@ ROUTERS = (
     job_types.router,
     workers.router,
     pauses.router,
+    job_statistics.router,
     schedules.router,
     jobs.router,
     dead_letters.router,

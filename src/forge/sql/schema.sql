@@ -174,6 +174,41 @@ CREATE TABLE public.forge_schedules (
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_cost_delay='0');
 
+CREATE TABLE public.forge_statistics (
+    minute timestamp with time zone NOT NULL,
+    job_type character varying(255) NOT NULL,
+    queue character varying(255) NOT NULL,
+    writer uuid DEFAULT '00000000-0000-0000-0000-000000000000'::uuid NOT NULL,
+    completed bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    retried bigint DEFAULT 0 NOT NULL,
+    crashed bigint DEFAULT 0 NOT NULL,
+    cancelled bigint DEFAULT 0 NOT NULL,
+    released bigint DEFAULT 0 NOT NULL,
+    snoozed bigint DEFAULT 0 NOT NULL,
+    reprocessed bigint DEFAULT 0 NOT NULL,
+    wait_buckets smallint[] DEFAULT '{}'::smallint[] NOT NULL,
+    wait_counts bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    run_buckets smallint[] DEFAULT '{}'::smallint[] NOT NULL,
+    run_counts bigint[] DEFAULT '{}'::bigint[] NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.05');
+
+CREATE TABLE public.forge_tenant_statistics (
+    minute timestamp with time zone NOT NULL,
+    tenant_id bigint NOT NULL,
+    writer uuid DEFAULT '00000000-0000-0000-0000-000000000000'::uuid NOT NULL,
+    completed bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    retried bigint DEFAULT 0 NOT NULL,
+    crashed bigint DEFAULT 0 NOT NULL,
+    cancelled bigint DEFAULT 0 NOT NULL,
+    released bigint DEFAULT 0 NOT NULL,
+    snoozed bigint DEFAULT 0 NOT NULL,
+    reprocessed bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.05');
+
 CREATE TABLE public.forge_workers (
     id uuid NOT NULL,
     incarnation uuid NOT NULL,
@@ -334,6 +369,12 @@ ALTER TABLE ONLY public.forge_schedules
 ALTER TABLE ONLY public.forge_signing_keys
     ADD CONSTRAINT forge_signing_keys_pkey PRIMARY KEY (is_current);
 
+ALTER TABLE ONLY public.forge_statistics
+    ADD CONSTRAINT forge_statistics_pkey PRIMARY KEY (minute, job_type, queue, writer);
+
+ALTER TABLE ONLY public.forge_tenant_statistics
+    ADD CONSTRAINT forge_tenant_statistics_pkey PRIMARY KEY (tenant_id, minute, writer);
+
 ALTER TABLE ONLY public.forge_workers
     ADD CONSTRAINT forge_workers_pkey PRIMARY KEY (id);
 
@@ -378,6 +419,8 @@ CREATE INDEX forge_outbox_due ON public.forge_outbox USING btree (send_at);
 CREATE INDEX forge_schedules_due ON public.forge_schedules USING btree (public.forge_lane((type)::text, ''::text, (worker_capability)::text, priority), next_run_at, id) WHERE (enabled AND (running_since IS NULL) AND (next_run_at IS NOT NULL));
 
 CREATE INDEX forge_schedules_owned ON public.forge_schedules USING btree (worker_id) WHERE (running_since IS NOT NULL);
+
+CREATE INDEX forge_tenant_statistics_minute ON public.forge_tenant_statistics USING btree (minute);
 
 CREATE FUNCTION public.forge_add_to_outbox() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1276,6 +1319,8 @@ ALTER TABLE public.forge_attempts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.forge_audit_events ENABLE ROW LEVEL SECURITY;
 
+CREATE POLICY forge_count ON public.forge_statistics FOR INSERT WITH CHECK ((( SELECT public.forge_caller() AS forge_caller) IS NOT NULL));
+
 ALTER TABLE public.forge_dead_letter_counts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.forge_dead_letters ENABLE ROW LEVEL SECURITY;
@@ -1286,11 +1331,15 @@ ALTER TABLE public.forge_jobs ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY forge_operator ON public.forge_pauses USING (( SELECT public.forge_is_operator() AS forge_is_operator)) WITH CHECK ((( SELECT public.forge_is_operator() AS forge_is_operator) AND public.forge_may_sign(( SELECT public.forge_caller() AS forge_caller), actor)));
 
+CREATE POLICY forge_operator ON public.forge_statistics FOR SELECT USING (( SELECT public.forge_is_operator() AS forge_is_operator));
+
 ALTER TABLE public.forge_outbox ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.forge_pauses ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.forge_schedules ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.forge_statistics ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY forge_tenant ON public.forge_attempt_logs USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator)));
 
@@ -1311,6 +1360,10 @@ CREATE POLICY forge_tenant ON public.forge_outbox USING ((( SELECT public.forge_
   WHERE (job.id = forge_outbox.job_id)))));
 
 CREATE POLICY forge_tenant ON public.forge_schedules USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator)));
+
+CREATE POLICY forge_tenant ON public.forge_tenant_statistics USING (((tenant_id = ( SELECT public.forge_current_tenant() AS forge_current_tenant)) OR ( SELECT public.forge_is_operator() AS forge_is_operator)));
+
+ALTER TABLE public.forge_tenant_statistics ENABLE ROW LEVEL SECURITY;
 
 REVOKE ALL ON FUNCTION public.forge_add_to_outbox() FROM PUBLIC;
 

@@ -182,6 +182,45 @@ create table forge_schedules (
     constraint forge_schedules_rule check ((every is null) or (cron is null))
 );
 
+-- One row per minute, job type, queue and writer; per hour once older than 48 hours.
+create table forge_statistics (
+    minute timestamptz not null,
+    job_type varchar(255) not null,
+    queue varchar(255) not null,
+    -- the incarnation of a worker; all zeros for rows that several writers share
+    writer uuid not null default '00000000-0000-0000-0000-000000000000',
+    completed bigint not null default 0,
+    failed bigint not null default 0,  -- jobs that ended as failed or dead_letter
+    retried bigint not null default 0,  -- attempts that failed and are tried again
+    -- attempts that were lost: their worker or process died, or the database went away
+    crashed bigint not null default 0,
+    cancelled bigint not null default 0,
+    released bigint not null default 0,  -- attempts that a stopping worker gave back
+    snoozed bigint not null default 0,
+    reprocessed bigint not null default 0,  -- dead letters that became new jobs
+    wait_buckets smallint[] not null default '{}',  -- seconds from scheduled_at to the start of an attempt
+    wait_counts bigint[] not null default '{}',
+    run_buckets smallint[] not null default '{}',  -- seconds from the start of an attempt to its end
+    run_counts bigint[] not null default '{}',
+    primary key (minute, job_type, queue, writer)
+);
+
+-- One row per five minutes, tenant and writer; per hour once older than 48 hours.
+create table forge_tenant_statistics (
+    minute timestamptz not null,  -- the beginning of the five minutes
+    tenant_id bigint not null,
+    writer uuid not null default '00000000-0000-0000-0000-000000000000',  -- as in forge_statistics
+    completed bigint not null default 0,
+    failed bigint not null default 0,
+    retried bigint not null default 0,
+    crashed bigint not null default 0,
+    cancelled bigint not null default 0,
+    released bigint not null default 0,
+    snoozed bigint not null default 0,
+    reprocessed bigint not null default 0,
+    primary key (tenant_id, minute, writer)
+);
+
 -- One row per worker that is alive or was until recently.
 create table forge_workers (
     id uuid primary key,

@@ -175,7 +175,7 @@ def start(jobs: Sequence[Job]) -> Statement[list[UUID]]:
 
 
 def complete(acks: Sequence[Completion]) -> Statement[list[UUID]]:
-    ids, leases, outputs, _ = columns(acks)
+    ids, leases, outputs, *_ = columns(acks)
 
     def accepted(found: Rows) -> list[UUID]:
         some: list[UUID] | None = found[0]["accepted"]

@@ -8,6 +8,7 @@ from uuid import UUID
 from forge.app import Forge
 from forge.builtin_jobs.definitions import cancelling, deleting, rescheduling, running_now
 from forge.core.job import JobRecord
+from forge.core.job_statistics import JobStatistics, StatisticsByType
 from forge.core.new_job import DispatchOptions, check_uuid
 from forge.core.pause import Pause
 from forge.core.timeline import Timeline
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from forge.core.job_filter import JobCriteria
     from forge.definitions.call import CallDefinition
+    from forge.jobs.statistics_reader import StatisticsFilters
 
 
 class SyncForge:
@@ -212,6 +214,14 @@ class SyncForge:
     def pauses(self) -> list[Pause]:
         """Return the pauses in effect, oldest first."""
         return self._loop.wait(lambda app: app.pauses())
+
+    def statistics(self, **filters: "Unpack[StatisticsFilters]") -> JobStatistics:
+        """Return outcomes and percentiles by step: of the last hour, unless a time is given."""
+        return self._loop.wait(lambda app: app.statistics(**filters))
+
+    def statistics_by_type(self, **filters: "Unpack[StatisticsFilters]") -> StatisticsByType:
+        """Return the totals of each job type and queue, those with the most jobs first."""
+        return self._loop.wait(lambda app: app.statistics_by_type(**filters))
 
     def close(self) -> None:
         """Close connections; the next call opens them again."""

@@ -30,6 +30,7 @@ from forge.store.connection.link import Link
 from forge.store.jobs import AttemptUpdate, Lane, LaneCursor
 from forge.store.statement import Row, Rows, Statement
 from forge.store.workers import Registration
+from forge.worker.attempt_counts import AttemptCounts
 from forge.worker.attempts import Attempt
 from forge.worker.batch_acker import BatchAcker, WriteKind, retry_write
 from forge.worker.handlers.runtime import LoopRuntime
@@ -54,6 +55,7 @@ class JobAcker(BatchAcker):
         signals: WorkSignals,
         policies: Mapping[str, Policy],
         reports: JobReports,
+        counts: AttemptCounts,
     ) -> None:
         # A handler that completes in a transaction of its own writes its start there, too.
         starts = WriteKind("start", lambda e: jobs.start(e), is_end=False, checks_row=True)
@@ -65,6 +67,7 @@ class JobAcker(BatchAcker):
         super().__init__(links, held, signals, reports.events, kinds, independent=completions)
         self._policies = policies
         self._reports = reports
+        self.counts = counts
         self._starts: list[Job] = starts.waiting
         self._updates: list[AttemptUpdate] = updates.waiting
         self._logs: list[AttemptLines] = logs.waiting
@@ -96,14 +99,20 @@ class JobAcker(BatchAcker):
     def _report(self, kind: WriteKind, entries: list[Any], refused: list[Any]) -> None:
         if kind.is_end:
             self._reports.acked([entry.id for entry in entries])
-        if kind.act == "settle":
+        if kind.act == "complete":
+            written = entries if not refused else [e for e in entries if e not in refused]
+            if written:
+                self.counts.completed(written)
+        elif kind.act == "settle":
             self._reports.written(entries, refused)
+            self.counts.settled(entries, refused)
 
     def _storable(self, end: Ack, reason: str) -> Ack | None:
         if isinstance(end, Settlement):
             return None if end.trace is None else _without_details(end, reason)
         if end.job is None:
             return None
+        self.counts.ended(end.job, end.seconds)
         failure = Failure("forge.UnstorableOutput", f"the output cannot be stored: {reason}", "")
         return settle(end.job, Raised(failure), self._policies[end.job.type], random.random())
 
@@ -183,9 +192,17 @@ class JobSource:
         self.acker.start(job)
 
     def settle(
-        self, job: Job, outcome: Outcome, last_update: AttemptUpdate | None, seconds: float
+        self,
+        job: Job,
+        outcome: Outcome,
+        last_update: AttemptUpdate | None,
+        seconds: float,
+        began: float | None,
     ) -> Ack:
-        ack = settle(job, outcome, self._policies[job.type], random.random())
+        policy = self._policies[job.type]
+        ack = settle(job, outcome, policy, random.random(), seconds, began)
+        if not isinstance(ack, Completion):
+            self.acker.counts.ended(job, seconds)
         self.acker.ack(ack, last_update)
         return ack
 
@@ -193,6 +210,8 @@ class JobSource:
         self.acker.log(AttemptLines(job.id, job.lease, lines))
 
     def release(self, job: Job, *, has_begun: bool = False) -> None:
+        if has_begun:
+            self.acker.counts.ended(job)
         self.acker.add(released(job.id, job.lease, has_begun=has_begun))
 
     def report_end(self, ended: AttemptEnded) -> None:
@@ -205,8 +224,9 @@ class JobSource:
     def report_stopped(self, job: Job, seconds: float) -> None:
         self._reports.stopped(job, seconds)
 
-    def report_completed(self, job: Job) -> None:
+    def report_completed(self, job: Job, seconds: float, began: float | None) -> None:
         self._reports.acked([job.id])
+        self.acker.counts.completed([Completion(job.id, job.lease, None, job, began, seconds)])
 
     async def add_output(self, job: Job, output: str | None) -> None:
         events = self._reports.events

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from forge.config.settings import RetentionConfig
-from forge.store import audit, dead_letters, idempotency_keys, jobs
+from forge.core.job_statistics import HOUR, MINUTE, MINUTES_KEPT, ORIGIN, TENANT_STEP
+from forge.store import audit, dead_letters, idempotency_keys, job_statistics, jobs
 from forge.store.connection.link import Link
 from forge.store.connection.waiting import within
 from forge.store.statement import Statement
@@ -18,7 +19,27 @@ BATCH = 1000
 MAX_STEPS = 100
 # Counts of dead letters that are summed up in one go.
 MAX_COUNTS = 100_000
+# How far behind the last merge of statistics the next one begins.
+LATEST_COUNTS = timedelta(hours=1)
 BEGINNING = UUID(int=0)
+
+
+class Merge(NamedTuple):
+    """Rows of statistics to merge: into which steps, and how long after their end, in seconds."""
+
+    statement: Callable[[datetime, float, float, int], Statement[job_statistics.Merged]]
+    step: float
+    older_than: float
+
+
+# Workers write no row of a step that ended 90 seconds ago.
+AFTER_WRITES = 120.0
+MERGES = (
+    Merge(job_statistics.merge, MINUTE.total_seconds(), AFTER_WRITES),
+    Merge(job_statistics.merge, HOUR.total_seconds(), MINUTES_KEPT.total_seconds()),
+    Merge(job_statistics.merge_of_tenants, TENANT_STEP.total_seconds(), AFTER_WRITES),
+    Merge(job_statistics.merge_of_tenants, HOUR.total_seconds(), MINUTES_KEPT.total_seconds()),
+)
 Prune = Callable[[float, int], Statement[list[Any]]]
 
 
@@ -41,6 +62,8 @@ class Pruner:
         self._batch = batch
         self._most_steps = most_steps
         self._most_counts = most_counts
+        # Before when statistics were merged.
+        self._merged = dict.fromkeys(MERGES, ORIGIN)
         # Where the walks over ordinary ids and over ids of the future stand.
         self._after = {False: BEGINNING, True: BEGINNING}
 
@@ -63,10 +86,13 @@ class Pruner:
         """Delete one round's worth; returns how many jobs, and whether nothing overdue is left."""
         gone, is_done = await self._jobs()
         is_done &= await self._counts()
+        is_done &= await self._statistics()
         for statement, keep in (
             (dead_letters.prune, self._retention.failed),
             (idempotency_keys.prune, self._retention.idempotency_keys),
             (audit.prune, self._retention.audit),
+            (job_statistics.prune, self._retention.statistics),
+            (job_statistics.prune_of_tenants, self._retention.statistics),
         ):
             is_done &= await self._repeat(statement, keep)
         return gone, is_done
@@ -106,6 +132,22 @@ class Pruner:
         taken, kept = await self._link.run(dead_letters.compact(self._most_counts))
         # That many different causes keep as many rows, however often they are compacted.
         return taken < self._most_counts or kept > taken // 2
+
+    async def _statistics(self) -> bool:
+        """Merge what several writers counted, then minutes into hours; return whether all is."""
+        is_done = True
+        for merge, since in self._merged.items():
+            for _ in range(self._most_steps):
+                made, until = await self._link.run(
+                    merge.statement(since, merge.older_than, merge.step, self._batch)
+                )
+                if made < self._batch:
+                    # Nothing is written so late, except by a statement that waited for a lock.
+                    self._merged[merge] = until - LATEST_COUNTS
+                    break
+            else:
+                is_done = False
+        return is_done
 
     async def _repeat(self, statement: Prune, keep: timedelta | None) -> bool:
         """Delete batches; return whether nothing overdue is left."""

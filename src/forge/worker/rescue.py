@@ -68,6 +68,7 @@ def _lost(row: Row) -> AttemptLost:
     return AttemptLost(
         row["id"],
         row["job_type"],
+        row["queue"],
         row["attempt"],
         row["crashes"],
         row["tenant_id"],

@@ -117,12 +117,6 @@ class Runner:
             attempt.is_reported = True
             self._events.began(attempt.job, attempt.began)
 
-    def _report_completion(
-        self, attempt: Attempt, outcome: Returned, ack: Completion, seconds: float
-    ) -> None:
-        began = None if attempt.is_reported else attempt.began
-        self._events.completed(attempt.job, outcome, ack, seconds, began)
-
     def release_all(self, why: Stop = Stop.RELEASED) -> None:
         """Stop everything: the worker ends now, or is cut off."""
         for attempt in list(self.running.values()):
@@ -249,10 +243,11 @@ class Runner:
         seconds = self._loop.time() - attempt.began
         held = self.held
         held.mean_seconds += (seconds - held.mean_seconds) * 0.05
+        began = None if attempt.is_reported else attempt.began
         if not isinstance(outcome, Settled):
-            ack = source.settle(job, outcome, update, seconds)
+            ack = source.settle(job, outcome, update, seconds, began)
             if isinstance(outcome, Returned) and isinstance(ack, Completion):
-                self._report_completion(attempt, outcome, ack, seconds)
+                self._events.completed(job, outcome, ack, seconds, began)
             else:
                 self._report_start(attempt)
                 source.report_end(AttemptEnded(job, outcome, ack, seconds))
@@ -260,9 +255,9 @@ class Runner:
             self._report_start(attempt)
             source.report_stopped(job, seconds)
         else:
-            source.report_completed(job)
+            source.report_completed(job, seconds, began)
             done = Completion(job.id, job.lease, None)
-            self._report_completion(attempt, Returned(None), done, seconds)
+            self._events.completed(job, Returned(None), done, seconds, began)
         self.running.remove(attempt, self._run)
         if not attempt.takes_slot:
             held.beside_slots -= 1

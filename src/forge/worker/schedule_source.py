@@ -123,7 +123,12 @@ class ScheduleSource:
         """Write nothing: a run is claimed as running."""
 
     def settle(
-        self, job: Run, outcome: Outcome, last_update: AttemptUpdate | None, seconds: float
+        self,
+        job: Run,
+        outcome: Outcome,
+        last_update: AttemptUpdate | None,
+        seconds: float,
+        began: float | None,
     ) -> Ack:
         definition = self._definitions[job.type]
         try:
@@ -149,7 +154,7 @@ class ScheduleSource:
     def report_stopped(self, job: Job, seconds: float) -> None:
         self._events.emit(AttemptStopped(job, seconds, None))
 
-    def report_completed(self, job: Job) -> None:
+    def report_completed(self, job: Job, seconds: float, began: float | None) -> None:
         """Report nothing: change notifications are about jobs."""
 
     async def add_output(self, job: Job, output: str | None) -> None:

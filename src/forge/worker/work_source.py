@@ -47,9 +47,17 @@ class WorkSource(Protocol[J]):
         """Write that a job has begun which was claimed before there was a slot for it."""
 
     def settle(
-        self, job: J, outcome: Outcome, last_update: AttemptUpdate | None, seconds: float
+        self,
+        job: J,
+        outcome: Outcome,
+        last_update: AttemptUpdate | None,
+        seconds: float,
+        began: float | None,
     ) -> Ack:
-        """Decide what an outcome means, have it written, and return it."""
+        """Decide what an outcome means, have it written, and return it.
+
+        `began` is when a successful attempt began whose start was not reported; otherwise None.
+        """
 
     def write_log(self, job: J, lines: Sequence[LogLine]) -> None:
         """Have the last lines of an attempt written before its end."""
@@ -63,7 +71,7 @@ class WorkSource(Protocol[J]):
     def report_stopped(self, job: J, seconds: float) -> None:
         """Report an attempt that was stopped because it no longer owns its job."""
 
-    def report_completed(self, job: J) -> None:
+    def report_completed(self, job: J, seconds: float, began: float | None) -> None:
         """Report a job that its handler completed in a transaction of its own."""
 
     async def add_output(self, job: J, output: str | None) -> None:

@@ -16,6 +16,7 @@ from forge.telemetry.logs.attempt_records import mark_records
 from forge.telemetry.metrics.external_calls import CallMeter
 from forge.transports.factory import make_transport
 from forge.transports.transport import Round
+from forge.worker.attempt_counts import AttemptCounts
 from forge.worker.builtin_claimer import BuiltinClaimer
 from forge.worker.claimer import Claimer, ClaimLimits, PollInterval
 from forge.worker.handlers.children import Children
@@ -66,6 +67,7 @@ class Worker:
         mark_records()
         database = await (await self.app.session()).database()
         self._open(database, await database.users())
+        self.counts.open()
         try:
             if await when_it_answers(self._register, self._stop.draining, self.events):
                 watch = closing(ForkWatch(self._forked))
@@ -130,7 +132,9 @@ class Worker:
         )
         # Two links, so that the next completions need not wait until the disk has these.
         links = self._links.open(), self._links.open()
-        acker = JobAcker(links, held, signals, policies, self.reports)
+        clock, writer = self.liveness.clock, self.registration.incarnation
+        self.counts = AttemptCounts(self._side, clock, writer, events)
+        acker = JobAcker(links, held, signals, policies, self.reports, self.counts)
         self.jobs = JobSource(
             self.registration, definitions, policies, acker, self.runtime, self.reports
         )
@@ -206,6 +210,7 @@ class Worker:
             (OVERDUE_INTERVAL, self._release_overdue),
             (PAUSE_INTERVAL, self.paused.release),
             (self.reconciler.interval, self.reconciler.reconcile),
+            (self.counts.interval, self.counts.write),
             (self.pruner.interval, self._prune),
         ]
 
@@ -282,11 +287,13 @@ class Worker:
         with suppress(ForgeError):  # a worker that cannot sign off is found dead instead
             await self.reconciler.give_back_all()
             await self._notify()
+            await self.counts.write()
             await self._side.run(workers.leave(self.registration))
 
     async def _close(self) -> None:
         # A worker that was cut short must not look alive, nor go on with what it began.
         await asyncio.to_thread(self.heartbeat.stop)
+        self.counts.close()
         await self.recheck.close()
         await self.transport.close()
         await self.runner.close()

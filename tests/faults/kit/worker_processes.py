@@ -81,6 +81,7 @@ class Workers:
         broken: str | None = None,
         pooler: bool = False,
         transport: dict[str, Any] | None = None,
+        statistics_interval: float | None = None,
         **settings: Any,
     ) -> WorkerProcess:
         """Start a worker and wait until it is ready; keywords are settings of [worker]."""
@@ -91,6 +92,7 @@ class Workers:
             "jobs": jobs,
             "broken": broken,
             "transport": transport or {},
+            "statistics_interval": statistics_interval,
             "database": {"pooler": pooler, "connect_timeout": "3s"},
         }
         env = {ORDER: json.dumps(order), HISTORY: str(self._history.path)}

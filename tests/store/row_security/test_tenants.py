@@ -45,6 +45,24 @@ async def test_an_operator_sees_all(api: Any, table: str) -> None:
     assert await api.fetchval(f"select count(*) from {table}") == 3
 
 
+async def test_a_tenant_sees_only_its_own_statistics(api: Any, psql: Any) -> None:
+    await psql.execute("insert into forge_statistics values (now(), 'export', 'default')")
+    await psql.execute("insert into forge_tenant_statistics values (now(), 1), (now(), 2)")
+
+    await become(api, "1")
+    assert await api.fetch("select * from forge_statistics") == []
+    assert await api.fetchval("select array_agg(tenant_id) from forge_tenant_statistics") == [1]
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
+        await api.execute(
+            "insert into forge_tenant_statistics (minute, tenant_id, reprocessed) "
+            "values (now(), 2, 9)"
+        )
+
+    await become(api, "*")
+    assert await api.fetchval("select count(*) from forge_statistics") == 1
+    assert await api.fetchval("select count(*) from forge_tenant_statistics") == 2
+
+
 async def test_every_table_with_a_tenant_is_secured(psql: Any, filled: Any) -> None:
     found = await psql.fetch(
         "select relname from pg_class join pg_attribute on attrelid = pg_class.oid "

@@ -12,6 +12,7 @@ class Tenancy(StrEnum):
 
     ROW = "404 for another tenant's"
     LIST = "only its tenant's"
+    COUNTS = "only its tenant's outcomes"
     BODY = "403 for another `tenant_id`"
     CALLER = "runs as the caller's tenant"
     SHARED = "the same for all"
@@ -63,6 +64,8 @@ PERMISSIONS: Mapping[str, RoutePermission] = {
     "WS /_api/ws": RoutePermission(USER, ROW, "a watch token"),
     "POST /_api/mutations/{name}": RoutePermission(USER, Tenancy.CALLER),
     "POST /_api/actions/{name}": RoutePermission(USER, Tenancy.CALLER),
+    "GET /_api/statistics": RoutePermission(USER, Tenancy.COUNTS),
+    "GET /_api/statistics/by_type": RoutePermission(USER, Tenancy.COUNTS),
     "GET /_api/job_types": RoutePermission(USER, SHARED),
     "GET /_api/workers": RoutePermission(STAFF, SHARED),
     "GET /_api/pauses": RoutePermission(STAFF, OPERATOR),

@@ -62,5 +62,14 @@ with caller as materialized (
                               'edited', $5::text is not null, 'request_id', $7::uuid)
     from new_jobs
     order by dlq_id
+), counted as (
+    -- A row that no other session writes: the API may insert here, and read or update nothing.
+    insert into forge_statistics (minute, job_type, queue, writer, reprocessed)
+    select date_bin('1 minute', now(), '2000-01-01 00:00:00+00'), job_type, queue, forge_uuidv7(), count(*)
+    from new_jobs group by job_type, queue
+), counted_of_tenants as (
+    insert into forge_tenant_statistics (minute, tenant_id, writer, reprocessed)
+    select date_bin('5 minutes', now(), '2000-01-01 00:00:00+00'), tenant_id, forge_uuidv7(), count(*)
+    from new_jobs where tenant_id is not null and queue <> 'forge' group by tenant_id
 )
 select dlq_id, new_job_id, new_key as new_idempotency_key from new_jobs order by dlq_id;

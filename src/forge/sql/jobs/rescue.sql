@@ -37,6 +37,6 @@ with lost as materialized (
     where was = 'running'
     on conflict do nothing
 )
-select id, lease, job_type, worker_id, was, attempts + 1 as attempt, crashes - 1 as crashes, tenant_id, correlation_id,
+select id, lease, job_type, queue, worker_id, was, attempts + 1 as attempt, crashes - 1 as crashes, tenant_id, correlation_id,
        extract(epoch from now() - started_at)::float8 as seconds
 from rescued;

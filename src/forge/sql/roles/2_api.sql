@@ -31,6 +31,10 @@ grant insert (id, type, queue, until, reason, actor), delete on forge_pauses to 
 grant select on forge_dead_letter_counts to forge_api;
 grant update (status, reviewed_at, reviewed_by, notes, new_job_id, edited_payload, request_id)
 on forge_dead_letters to forge_api;
+-- The API reads statistics, and counts the dead letters that it reprocesses.
+grant select on forge_statistics, forge_tenant_statistics to forge_api;
+grant insert (minute, job_type, queue, writer, reprocessed) on forge_statistics to forge_api;
+grant insert (minute, tenant_id, writer, reprocessed) on forge_tenant_statistics to forge_api;
 grant usage on sequence forge_numbers to forge_api;
 
 grant execute on function

@@ -4,7 +4,8 @@ grant select, insert, update, delete on
     forge_audit_events, forge_schedules, forge_workers, forge_outbox, forge_pauses
 to forge_worker;
 grant select on forge_migrations to forge_worker;
-grant select, insert, update, delete on forge_dead_letter_counts to forge_worker;
+grant select, insert, update, delete on forge_dead_letter_counts, forge_statistics, forge_tenant_statistics
+to forge_worker;
 
 -- Workers serve all tenants. With a policy that is always true PostgreSQL plans their statements as
 -- without row security.
@@ -14,7 +15,8 @@ declare
 begin
     foreach name in array array['forge_jobs', 'forge_idempotency_keys', 'forge_attempts', 'forge_attempt_logs', 'forge_dead_letters',
                                 'forge_dead_letter_counts', 'forge_audit_events', 'forge_schedules',
-                                'forge_outbox', 'forge_pauses'] loop
+                                'forge_outbox', 'forge_pauses', 'forge_statistics',
+                                'forge_tenant_statistics'] loop
         if not exists (select from pg_policy where polname = 'forge_worker' and polrelid = name::regclass) then
             execute format('create policy forge_worker on %I to forge_worker using (true)', name);
         end if;

@@ -176,6 +176,7 @@ def _lost(job: Reclaimed) -> AttemptLost:
     return AttemptLost(
         job.id,
         job.type,
+        job.queue,
         job.attempt,
         job.crashes - 1,
         job.tenant_id,
