@@ -55,7 +55,7 @@ check: $(READY) ## format, lint, types, import contracts, generated files
 
 faults: $(READY) ## every fault of the fault bench as a table, and the long chaos run
 	@status=0; $(BIN)/python -m faultbench $(FAULTS) || status=1; \
-		$(BIN)/python -m pytest -m slow tests/faults tests/faultbench || status=1; exit $$status
+		$(BIN)/python -m pytest -m slow tests/faults tests/faultbench tests/deploy || status=1; exit $$status
 
 bench: $(READY) ## measure against the limit of raw SQL on this machine, and every other bound
 	@status=0; for part in $(BENCHMARKS); do \

@@ -69,6 +69,10 @@ class WorkerNotice(NamedTuple):
     detail: dict[str, Any]
 
 
+class WorkerAlive(NamedTuple):
+    """A worker's heartbeat thread runs; emitted by it at each interval, also in an outage."""
+
+
 class PayloadDoubted(NamedTuple):
     """A payload has questionable content; it was dispatched anyway."""
 
@@ -104,6 +108,7 @@ Event = (
     | ExternalCall
     | JobsRescued
     | PayloadDoubted
+    | WorkerAlive
     | WorkerNotice
 )
 EventListener = Callable[[Event], None]

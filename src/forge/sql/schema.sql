@@ -786,6 +786,70 @@ CREATE FUNCTION public.forge_current_tenant() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ((public.forge_caller() ->> 'tenant_id'::text))::bigint;
 
+CREATE FUNCTION public.forge_demand(queue text DEFAULT NULL::text, ahead interval DEFAULT '00:01:00'::interval, with_schedules boolean DEFAULT true) RETURNS TABLE(ready bigint, running bigint, soon bigint, oldest_seconds double precision, slots bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $_$
+with recursive lanes as (
+    (select forge_lane(job_type, queue, worker_capability, priority) as lane, job.job_type, job.queue, job.scheduled_at
+     from forge_jobs as job
+     where status in ('pending', 'retry')
+     order by forge_lane(job_type, queue, worker_capability, priority), scheduled_at, id
+     limit 1)
+    union all
+    select next.*
+    from lanes
+    cross join lateral (
+        select forge_lane(job_type, queue, worker_capability, priority) as lane, job.job_type, job.queue, job.scheduled_at
+        from forge_jobs as job
+        where status in ('pending', 'retry')
+          and forge_lane(job_type, queue, worker_capability, priority) > lanes.lane
+        order by forge_lane(job_type, queue, worker_capability, priority), scheduled_at, id
+        limit 1) as next
+), pauses as (
+    select type, queue from forge_pauses where coalesce(until > now() + $2, true)
+), waiting as (
+    select coalesce(sum(due.count), 0)::bigint as ready,
+           count(*) filter (where scheduled_at > now()) as soon,
+           coalesce(extract(epoch from now() - min(scheduled_at) filter (where scheduled_at <= now())), 0)::float8
+               as oldest_seconds
+    from lanes
+    cross join lateral (
+        select count(*) as count
+        from (select
+              from forge_jobs
+              where status in ('pending', 'retry')
+                and forge_lane(job_type, queue, worker_capability, priority) = lanes.lane
+                and scheduled_at <= now()
+              order by scheduled_at, id
+              limit 10000) as counted) as due
+    where ($1 is null or lanes.queue = $1) and scheduled_at <= now() + $2
+      and not exists (select from pauses
+                      where coalesce(pauses.type = lanes.job_type, true)
+                        and coalesce(pauses.queue = lanes.queue, true))
+), owned as (
+    select count(*) as running
+    from forge_jobs as job
+    where status in ('claimed', 'running') and ($1 is null or job.queue = $1)
+), schedules as (
+    select count(*) filter (where next_run_at <= now()) as ready,
+           count(*) filter (where next_run_at > now()) as soon
+    from (select next_run_at
+          from forge_schedules
+          where $3 and enabled and running_since is null and next_run_at <= now() + $2
+            and not exists (select from pauses
+                            where pauses.type = forge_schedules.type and pauses.queue is null)
+          limit 10000) as due
+), held as (
+    select count(*) as running from forge_schedules where $3 and running_since is not null
+)
+select waiting.ready + schedules.ready, owned.running + held.running, waiting.soon + schedules.soon,
+       waiting.oldest_seconds,
+       greatest(waiting.ready + schedules.ready + owned.running + held.running,
+                least(waiting.soon + schedules.soon, 1))
+from waiting, owned, schedules, held
+$_$;
+
 CREATE FUNCTION public.forge_dispatch(job_type text, input jsonb DEFAULT '{}'::jsonb, priority text DEFAULT NULL::text, scheduled_at timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, tenant_id bigint DEFAULT NULL::bigint, correlation_id uuid DEFAULT NULL::uuid, payload_version text DEFAULT NULL::text, queue text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, auth jsonb DEFAULT NULL::jsonb, meta jsonb DEFAULT NULL::jsonb, notify boolean DEFAULT false) RETURNS uuid
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -1392,6 +1456,8 @@ REVOKE ALL ON FUNCTION public.forge_count_change() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.forge_count_dead_letters() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_current_tenant() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_demand(queue text, ahead interval, with_schedules boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_dispatch(job_type text, input jsonb, priority text, scheduled_at timestamp with time zone, delay interval, idempotency_key text, tenant_id bigint, correlation_id uuid, payload_version text, queue text, tags text[], expires_at timestamp with time zone, auth jsonb, meta jsonb, notify boolean) FROM PUBLIC;
 

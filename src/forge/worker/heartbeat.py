@@ -9,7 +9,7 @@ from typing import Protocol
 from uuid import UUID
 
 from forge.core.errors import ForgeError
-from forge.core.events import Events
+from forge.core.events import Events, WorkerAlive
 from forge.store import jobs, workers
 from forge.store.connection.database import Database
 from forge.store.connection.driver_errors import is_refusal
@@ -96,7 +96,7 @@ class Heartbeat:
             return
         timeout = self._timing.statement_timeout
         carrier = HeartbeatCarrier(self._database, timeout, self._links, self._events)
-        watching = asyncio.create_task(self._watch_silence(self._stop))
+        watching = asyncio.gather(self._watch_silence(self._stop), self._report(self._stop))
         pause = 0.0
         while not await within(self._stop, pause):
             pause = self._timing.interval * random.uniform(0.9, 1.0)
@@ -114,6 +114,13 @@ class Heartbeat:
                 self._events.notice("error", "a heartbeat failed", error=repr(error))
         await watching
         await carrier.close()
+
+    async def _report(self, stop: asyncio.Event) -> None:
+        """Apart from heartbeats, which take long while the database does not answer."""
+        while True:
+            self._events.emit(WorkerAlive())
+            if await within(stop, self._timing.interval):
+                return
 
     async def _watch_silence(self, stop: asyncio.Event) -> None:
         """Have handlers stopped before another worker may take their jobs, and again until then."""

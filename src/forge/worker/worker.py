@@ -86,6 +86,11 @@ class Worker:
         self._stop.release()
 
     @property
+    def is_draining(self) -> bool:
+        """Whether the worker was asked to end."""
+        return self._stop.draining.is_set()
+
+    @property
     def is_first(self) -> bool:
         """Whether this worker does what only one of all workers has to do."""
         return self.transport.is_first

@@ -1,6 +1,7 @@
 """The app that the tests of the command line run."""
 
 import asyncio
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -64,3 +65,9 @@ def hang(ctx: JobContext, input: dict[str, Any]) -> None:
 @app.job(worker_capability="gpu")
 async def render(ctx: JobContext, input: dict[str, Any]) -> None:
     return None
+
+
+@app.job
+async def environment(ctx: JobContext) -> list[str]:
+    """Return the names of the environment variables."""
+    return sorted(os.environ)

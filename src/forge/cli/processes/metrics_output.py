@@ -3,12 +3,12 @@
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 from forge.telemetry.metrics.attempts import measure_attempts, measure_running
-from forge.telemetry.metrics.exposition import MetricCollector, MetricsServer
+from forge.telemetry.metrics.exposition import Check, MetricCollector, MetricsServer
 from forge.telemetry.metrics.external_calls import measure_services
 from forge.telemetry.metrics.merging import Reporter
 from forge.telemetry.metrics.queries import of_worker
@@ -41,13 +41,15 @@ async def measured(worker: "Worker", reports: int | None) -> AsyncIterator[None]
 
 
 @contextmanager
-def served(settings: "WorkerConfig", metrics: MetricCollector) -> Iterator[None]:
-    """Serve metrics on the configured port, or on the next free one."""
+def served(
+    settings: "WorkerConfig", metrics: MetricCollector, checks: Mapping[str, Check]
+) -> Iterator[None]:
+    """Serve metrics and health checks on the configured port, or on the next free one."""
     if settings.metrics_port is None:
         yield
         return
     try:
-        server = MetricsServer(settings.metrics_host, settings.metrics_port, metrics)
+        server = MetricsServer(settings.metrics_host, settings.metrics_port, metrics, checks)
     except OSError as error:
         # A worker without metrics is better than none.
         log.error(
@@ -78,12 +80,15 @@ def _reported(metrics: MetricCollector, reports: int) -> Iterator[None]:
 
 
 async def _measure(worker: "Worker", shown: ExitStack, reports: int | None) -> None:
+    from forge.cli.processes.health import WorkerHealth
     from forge.store import workers
     from forge.worker.loops import every
 
     await worker.started.wait()
     if reports is None:  # only after startup: a worker that fails to start has no metrics
-        shown.enter_context(served(worker.settings, worker.app.metrics.worker.registry))
+        health = WorkerHealth(worker)
+        registry = worker.app.metrics.worker.registry
+        shown.enter_context(served(worker.settings, registry, health.checks))
     metrics, running = worker.app.metrics.worker, worker.runner.running
     measure_attempts(worker.events, metrics, worker.heartbeat.clock)
     measure_services(worker.events, metrics)

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from forge.cli.processes.child_process import on_stop_signal
 from forge.cli.processes.server import require_authentication
+from forge.cli.processes.service_manager import ServiceManager
 from forge.cli.processes.serving import announce, listen, make_api_server, require_server_extra
-from forge.cli.processes.worker import log_startup, set_up_logging
+from forge.cli.processes.worker import report_startup, set_up_logging
 from forge.cli.project import run
 from forge.telemetry.logs.listener import log_events
 
@@ -29,6 +30,8 @@ async def _run(app: "Forge") -> None:
     listener = listen(settings.host, settings.port)
     api_app = app.clone()
     api_app.database_url = settings.database_url or app.database_url
+    manager = ServiceManager.from_environment()
+    app.events.other_listeners.append(manager.listen)
     log_events(app.events)
     worker = Worker(app)
     server = await make_api_server(api_app, access_log=False)
@@ -37,6 +40,7 @@ async def _run(app: "Forge") -> None:
     def stop() -> None:
         nonlocal signals
         signals += 1
+        manager.stopping()
         server.force_exit = server.should_exit
         server.should_exit = True
         if signals == 1 and worker.started.is_set():
@@ -49,7 +53,7 @@ async def _run(app: "Forge") -> None:
     try:
         async with asyncio.TaskGroup() as parts:
             serving = parts.create_task(server.serve([listener]))
-            startup = parts.create_task(log_startup(worker))
+            startup = parts.create_task(report_startup(worker, manager))
             await worker.run()
             startup.cancel()
             server.should_exit = True

@@ -1,5 +1,6 @@
 """Runs the HTTP API on a socket with uvicorn."""
 
+import asyncio
 import errno
 import logging
 import re
@@ -16,6 +17,7 @@ from urllib.parse import unquote_plus
 import click
 
 from forge.cli.processes.child_process import on_stop_signal, tune_garbage_collector
+from forge.cli.processes.service_manager import ServiceManager
 from forge.config.server import ServerConfig
 from forge.core.errors import ConfigError, ForgeError
 from forge.core.events import Events
@@ -87,14 +89,22 @@ async def serve(
     server = await make_api_server(app, access_log=access_log, is_development=is_development)
     log_events(app.events)
 
+    manager = ServiceManager.from_environment()
+
     def stop() -> None:
+        manager.stopping()
         server.force_exit = server.should_exit
         server.should_exit = True
 
     on_stop_signal(stop, lifeline)
     tune_garbage_collector()
     announce(listener)
-    await server.serve([listener])
+    manager.ready()  # the socket listens: the kernel queues requests until they are accepted
+    watching = asyncio.ensure_future(manager.stay_alive())
+    try:
+        await server.serve([listener])
+    finally:
+        watching.cancel()
 
 
 async def make_api_server(

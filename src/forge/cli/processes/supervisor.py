@@ -4,12 +4,14 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from forge.cli.processes.child_process import STARTUP_FAILED, ForgeProcess, on_stop_signal
 from forge.cli.processes.metrics_output import served
+from forge.cli.processes.service_manager import ServiceManager
 from forge.store.connection.waiting import within
+from forge.telemetry.metrics.exposition import Check
 from forge.telemetry.metrics.merging import MergedMetrics
 
 if TYPE_CHECKING:
@@ -29,12 +31,21 @@ async def supervise(arguments: Sequence[str], count: int, settings: "WorkerConfi
     """Keep `count` workers running until a stop signal; return 0 if all exited cleanly."""
     metrics = None if settings.metrics_port is None else MergedMetrics()
     supervisor = _Supervisor(arguments, metrics)
-    on_stop_signal(supervisor.stop)
+    manager = ServiceManager.from_environment()
+
+    def stop() -> None:
+        manager.stopping()
+        supervisor.stop()
+
+    on_stop_signal(stop)
     log.info("starting %d workers", count)
-    with served(settings, metrics or MergedMetrics()):
-        collecting = asyncio.ensure_future(supervisor.collect())
+    with served(settings, metrics or MergedMetrics(), supervisor.checks(count)):
+        rounds = [asyncio.ensure_future(supervisor.collect())]
+        manager.ready()
+        rounds.append(asyncio.ensure_future(manager.stay_alive()))
         codes = await asyncio.gather(*(supervisor.keep(place) for place in range(1, count + 1)))
-        collecting.cancel()
+        for task in rounds:
+            task.cancel()
     return 1 if any(codes) else 0
 
 
@@ -50,6 +61,17 @@ class _Supervisor:
         self._stopping.set()
         for worker in self._running:
             worker.stop()
+
+    def checks(self, count: int) -> Mapping[str, Check]:
+        """Return the health checks of all workers together."""
+
+        def find_absence() -> str | None:
+            if self._stopping.is_set():
+                return "draining"
+            running = len(self._running)
+            return None if running == count else f"{running} of {count} workers run"
+
+        return {"/livez": lambda: None, "/readyz": find_absence}
 
     async def collect(self) -> None:
         """Collect metrics periodically, so that a crash loses only the latest."""

@@ -18,6 +18,7 @@ from forge.cli.processes.child_process import (
     on_stop_signal,
     tune_garbage_collector,
 )
+from forge.cli.processes.service_manager import ServiceManager
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -124,13 +125,15 @@ async def _work(app: "Forge", lifeline: int | None, reports: int | None, migrate
     from forge.telemetry.logs.listener import log_events
     from forge.worker.worker import Worker
 
+    manager = ServiceManager.from_environment()
+    app.events.other_listeners.append(manager.listen)
     log_events(app.events)
     if migrates:
         await _migrate(app)
     worker = Worker(app)
     running = asyncio.ensure_future(worker.run())
-    _handle_signals(worker, running, lifeline)
-    startup = asyncio.ensure_future(log_startup(worker))
+    _handle_signals(worker, running, manager, lifeline)
+    startup = asyncio.ensure_future(report_startup(worker, manager))
     try:
         async with measured(worker, reports):
             await running
@@ -145,7 +148,10 @@ async def _work(app: "Forge", lifeline: int | None, reports: int | None, migrate
 
 
 def _handle_signals(
-    worker: "Worker", running: "asyncio.Future[None]", lifeline: int | None
+    worker: "Worker",
+    running: "asyncio.Future[None]",
+    manager: ServiceManager,
+    lifeline: int | None,
 ) -> None:
     log = logging.getLogger("forge")
     signals = 0
@@ -153,6 +159,7 @@ def _handle_signals(
     def stop() -> None:
         nonlocal signals
         signals += 1
+        manager.stopping()
         if not worker.started.is_set():
             running.cancel()
         elif signals == 1:
@@ -165,9 +172,10 @@ def _handle_signals(
     on_stop_signal(stop, lifeline)
 
 
-async def log_startup(worker: "Worker") -> None:
-    """Log what the worker runs, once it has started."""
+async def report_startup(worker: "Worker", manager: ServiceManager) -> None:
+    """Log what the worker runs once it has started, and report it to the service manager."""
     await worker.started.wait()
+    manager.ready()
     tune_garbage_collector()
     registration = worker.registration
     logging.getLogger("forge").info(

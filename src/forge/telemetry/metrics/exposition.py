@@ -4,7 +4,7 @@ import errno
 import logging
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("forge")
 # How many ports after an occupied one are tried before any free port.
 NEIGHBOURS = 100
+
+
+# A health check: what is wrong, or None.
+Check = Callable[[], str | None]
 
 
 class MetricCollector(Protocol):
@@ -31,10 +35,16 @@ def render(metrics: MetricCollector, accept: str | None) -> tuple[bytes, str]:
 
 
 class MetricsServer:
-    """Serves `/metrics` until it is closed."""
+    """Serves `/metrics`, and health checks by their paths, until it is closed."""
 
-    def __init__(self, host: str, port: int, metrics: MetricCollector) -> None:
-        self._server = _bind(host, port, _handler(metrics))
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        metrics: MetricCollector,
+        checks: Mapping[str, Check] | None = None,
+    ) -> None:
+        self._server = _bind(host, port, _handler(metrics, checks or {}))
         self.configured_port = port
         self.host, self.port = host, int(self._server.server_address[1])
         self._thread = threading.Thread(
@@ -84,14 +94,19 @@ def _bind(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _Serve
     raise AssertionError("unreachable: port 0 is either free or raises")
 
 
-def _handler(metrics: MetricCollector) -> type[BaseHTTPRequestHandler]:
+def _handler(metrics: MetricCollector, checks: Mapping[str, Check]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 10
 
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
+            if path in checks:
+                fault = checks[path]()
+                self._respond(503 if fault else 200, f"{fault or 'ok'}\n".encode(), "text/plain")
+                return
             if path not in ("/metrics", "/"):
-                self.send_error(404, "Not found: metrics are at /metrics")
+                known = ", ".join(["/metrics", *checks])
+                self.send_error(404, f"Not found: this port has {known}")
                 return
             try:
                 body, content_type = render(metrics, self.headers.get("accept"))
@@ -99,7 +114,10 @@ def _handler(metrics: MetricCollector) -> type[BaseHTTPRequestHandler]:
                 log.error("collecting metrics failed: %s", error, exc_info=error)
                 self.send_error(500, "Collecting metrics failed; see the log")
                 return
-            self.send_response(200)
+            self._respond(200, body, content_type)
+
+        def _respond(self, status: int, body: bytes, content_type: str) -> None:
+            self.send_response(status)
             self.send_header("Content-Type", content_type)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
