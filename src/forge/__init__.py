@@ -28,6 +28,7 @@ from forge.core.errors import (
     UnknownJobType,
     UnknownPause,
     UnknownSchedule,
+    UnknownWorker,
 )
 from forge.core.job import JobRecord, Priority
 from forge.core.lifecycle import State, Status
@@ -36,6 +37,7 @@ from forge.core.payload_rules import PayloadValidator
 from forge.core.retry import Retry
 from forge.core.schedules.record import ScheduleRecord
 from forge.core.signals import NonRetryable, RateLimited, Rejected, Retryable, Snooze, Transient
+from forge.core.worker_record import WorkerRecord
 from forge.definitions.call import ActionDefinition, MutationDefinition, action, mutation
 from forge.definitions.job import JobDefinition, job
 from forge.definitions.schedule import ScheduleDefinition, cron, schedule
@@ -95,7 +97,9 @@ __all__ = [
     "UnknownJobType",
     "UnknownPause",
     "UnknownSchedule",
+    "UnknownWorker",
     "Worker",
+    "WorkerRecord",
     "action",
     "cron",
     "job",

@@ -48,6 +48,7 @@ from forge.jobs.timeline import read_timeline
 from forge.jobs.watch_token import own_watch_token
 from forge.jobs.why import find_why
 from forge.operations.pauses import PausedType, Pauses
+from forge.operations.workers import Workers
 from forge.schedules.app_schedules import Schedules
 from forge.store import jobs
 from forge.store.borrowed import run_on
@@ -114,6 +115,7 @@ class Forge:
         self._schedules = Schedules(sessions, self.catalog, self.schedule_definitions, self.events)
         self._dead_letters = DeadLetters(sessions, self.catalog, self.dispatcher, reprocess)
         self._pauses = Pauses(sessions)
+        self._workers = Workers(sessions)
 
     @property
     def config(self) -> Config:
@@ -385,6 +387,11 @@ class Forge:
     async def statistics_by_type(self, **filters: "Unpack[StatisticsFilters]") -> StatisticsByType:
         """Return the totals of each job type and queue, those with the most jobs first."""
         return await read_by_type(self._sessions.run, **filters)
+
+    @property
+    def workers(self) -> Workers:
+        """The workers: list, drain, resume, and what each runs now."""
+        return self._workers
 
     @property
     def schedules(self) -> Schedules:

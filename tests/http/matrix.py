@@ -16,6 +16,7 @@ from forge.http.dashboard.files import assets
 from forge.http.routes import required_role_of, walk
 from tests.http.conftest import Headers, MakeToken
 from tests.http.live_client import client
+from tests.store.placing import registered
 
 OWN, OTHER = 7, 8
 # In everything that the first tenant has; no other tenant may see it.
@@ -132,6 +133,7 @@ class Asking:
             "schedule_id": self.schedule,
             "dlq_id": self.letter,
             "pause_id": self.pause,
+            "worker_id": self.worker,
             "job_type": "send_mail",
             "asset": next(iter(assets())),
         }
@@ -178,6 +180,10 @@ class Asking:
             "report", f"{CANARY} {uuid4()}", {"text": CANARY}, every="1h", tenant_id=OWN
         )
         return made.id
+
+    async def worker(self) -> UUID:
+        """Register a worker of no tenant."""
+        return (await registered(await (await self._app.session()).database())).id
 
     async def pause(self) -> UUID:
         """Pause a type that no other row has."""

@@ -72,6 +72,7 @@ async def ann(
             "queue forge is only for",
         ),
         ("insert into forge_pauses (type, reason) values ('x', 'y')", "row-level security"),
+        ("select forge_set_drained(null, true, 'ann', null)", "only operators drain"),
         (
             "insert into forge_audit_events (event, actor, tenant_id) values ('x', 'ceo', 1)",
             "'ann', and cannot write in the name of 'ceo'",

@@ -190,6 +190,8 @@ async def test_a_connection_limit_that_was_set_stays(granted: Database, psql: An
         "update forge_pauses set until = now()",
         "insert into forge_pauses (type, reason, created_at) values ('x', 'y', now())",
         "insert into forge_pauses (type, reason) values ('x', 'y')",
+        "update forge_workers set drained_at = now()",
+        "select forge_set_drained(null, true, 'ann', null)",
         "select * from forge_signing_keys",
         "update forge_schedules set lease = 0",
         "drop table forge_jobs",

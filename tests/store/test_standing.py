@@ -30,7 +30,7 @@ async def test_a_recorded_failure_is_known_also_when_another_has_claimed_the_job
     await claim(database, other)
     link: Link = database.link()
     events, held = Events(), HeldWork(1)
-    transport = PostgresTransport(database, link, worker.id, 1.0, events)
+    transport = PostgresTransport(database, link, 1.0, events)
     acker = JobAcker([link], held, WorkSignals(), {}, JobReports(link, transport, events))
 
     known = await acker._written_before(link, [failed], "settle")

@@ -9,7 +9,7 @@ import pytest
 from forge import Forge, JobContext, Worker
 from forge.core.events import Events
 from forge.store.connection.database import Database
-from forge.store.workers import Beat, Registration
+from forge.store.workers import Beat, Load, Registration
 from forge.worker.heartbeat import Heartbeat
 from forge.worker.heartbeat_carrier import WorkerLinks
 from forge.worker.liveness import HeartbeatTiming, Liveness
@@ -77,8 +77,8 @@ async def test_a_heart_that_is_stopped_as_it_starts_does_not_beat_on(database_ur
 class Ignored:
     """A worker that does not react to heartbeats."""
 
-    def load(self) -> tuple[int, bool]:
-        return 0, False
+    def load(self) -> Load:
+        return Load(0, False)
 
     def on_beat(self, beat: Beat, *, was_silent: bool) -> None: ...
 

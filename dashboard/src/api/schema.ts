@@ -168,6 +168,26 @@ export interface components {
       state: 'consumes' | 'busy' | 'silent';
       workers: number;
     };
+    /** @description A job, or a run of a schedule, that a worker holds. */
+    CurrentWorkOut: {
+      attempt: number;
+      /**
+       * Format: uuid
+       * @description Id of the job, or of the schedule.
+       */
+      id: string;
+      /** @enum {string} */
+      kind: 'job' | 'run';
+      progress_percent: number | null;
+      /** @description Null for runs of schedules. */
+      queue: string | null;
+      /** Format: date-time */
+      since: string;
+      /** @description `running`, or `claimed` while it waits in the worker for a slot. */
+      status: string;
+      tenant_id: number | null;
+      type: string;
+    };
     /** @description A dead letter with its payload and attempts. */
     DeadLetterDetail: {
       attempt_count: number;
@@ -1090,6 +1110,15 @@ export interface components {
     /** @description A worker that is alive or was recently. */
     WorkerOut: {
       capabilities: string[];
+      /** @description What it runs, the longest running first: at most 10 in a list, 200 of a single worker. Of the caller's tenant only. */
+      current: components['schemas']['CurrentWorkOut'][];
+      /** @description For operators. */
+      drain_reason: string | null;
+      /** @description Since when it claims nothing, until it is resumed; null: it claims. */
+      drained_at: string | null;
+      /** @description For operators. */
+      drained_by: string | null;
+      /** @description Whether it shuts down. */
       draining: boolean;
       hostname: string;
       /** Format: uuid */
@@ -1104,11 +1133,15 @@ export interface components {
       pid: number;
       /** @description Null: every queue. */
       queues: string[] | null;
+      /** @description Slots in use at the last heartbeat. */
       running: number;
+      schedule_types: string[];
       /** @description Seconds since its last heartbeat. */
       silent_for: number;
       /** Format: date-time */
       started_at: string;
+      /** @enum {string} */
+      state: 'alive' | 'drained' | 'draining' | 'dead';
       version: string;
     };
   };
@@ -1129,6 +1162,7 @@ export type ClientMessage = components['schemas']['ClientMessage'];
 export type Count = components['schemas']['Count'];
 export type CountsOut = components['schemas']['CountsOut'];
 export type CrewOut = components['schemas']['CrewOut'];
+export type CurrentWorkOut = components['schemas']['CurrentWorkOut'];
 export type DeadLetterDetail = components['schemas']['DeadLetterDetail'];
 export type DeadLetterGroupOut = components['schemas']['DeadLetterGroupOut'];
 export type DeadLetterGroups = components['schemas']['DeadLetterGroups'];

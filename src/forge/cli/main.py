@@ -21,6 +21,8 @@ class CommandGroup(NamedTuple):
 
     help: str
     commands: "CommandTable"
+    # The command to run where none is named.
+    default: str | None = None
 
 
 # The import path of each command, or a group of commands.
@@ -75,7 +77,16 @@ COMMANDS: CommandTable = {
     "stats": "forge.cli.stats:stats",
     "token": CommandGroup("Create tokens for the server.", {"create": "forge.cli.tokens:create"}),
     "worker": "forge.cli.processes.worker:worker",
-    "workers": "forge.cli.workers:workers",
+    "workers": CommandGroup(
+        "List workers; show, drain and resume them.",
+        {
+            "drain": "forge.cli.workers:drain",
+            "list": "forge.cli.workers:list_command",
+            "resume": "forge.cli.workers:resume",
+            "show": "forge.cli.workers:show",
+        },
+        default="list",
+    ),
 }
 WRONG_USAGE = 2
 INTERRUPTED = 130
@@ -84,9 +95,16 @@ INTERRUPTED = 130
 class LazyGroup(click.Group):
     """A group that imports a command when it is used."""
 
-    def __init__(self, table: CommandTable, **options: Any) -> None:
+    def __init__(self, table: CommandTable, default: str | None = None, **options: Any) -> None:
         super().__init__(**options)
         self._table = table
+        self._default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_named = any(not arg.startswith("-") for arg in args[:1])
+        if self._default and not is_named and not {*args[:1]} & {*ctx.help_option_names}:
+            args = [self._default, *args]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._table)
@@ -95,8 +113,8 @@ class LazyGroup(click.Group):
         match self._table.get(name):
             case None:
                 return None
-            case CommandGroup(help=text, commands=table):
-                return LazyGroup(table, name=name, help=text)
+            case CommandGroup(help=text, commands=table, default=default):
+                return LazyGroup(table, default, name=name, help=text)
             case str(path):
                 module, attribute = path.split(":")
                 command: click.Command = getattr(import_module(module), attribute)

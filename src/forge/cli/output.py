@@ -29,6 +29,7 @@ COLOURS = {
     "cancelled": "dim",
     "alive": "green",
     "draining": "yellow",
+    "drained": "yellow",
     "dead": "red",
     "ok": "green",
     "warning": "yellow",

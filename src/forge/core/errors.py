@@ -77,6 +77,10 @@ class UnknownPause(_Unknown):
     """No pause has this id, or this type and queue, or it has ended."""
 
 
+class UnknownWorker(_Unknown):
+    """No worker has this id."""
+
+
 class AlreadyReviewed(ForgeError):
     """This dead letter has already been reprocessed or discarded."""
 

@@ -63,12 +63,17 @@ class WorkerFacts(NamedTuple):
     running: int
     max_concurrent: int
     draining: bool
+    drained_at: datetime | None
     last_heartbeat: datetime
     silent_for: float
 
     @property
     def name(self) -> str:
         return f"{self.hostname} (pid {self.pid})"
+
+    @property
+    def claims(self) -> bool:
+        return not self.draining and self.drained_at is None
 
 
 class Deadlines(NamedTuple):
@@ -271,6 +276,11 @@ def _of_workers(seen: Situation, detail: Detail) -> _Found | None:
         return None
     if detail.has_workers:
         facts |= {"workers": [one.id for one in alive if not any(_misses(one, job))]}
+    able = [one for one in alive if not any(_misses(one, job))]
+    if drained := [one for one in able if one.drained_at is not None]:
+        message = "Every worker that could run it is drained; resume one with `forge workers resume"
+        message += f" {drained[0].id}`." if detail.has_workers else "`."
+        return _Found(Reason.WORKERS_DRAINING, message, facts)
     message = "Every worker that could run it is draining and claims nothing more; start another."
     return _Found(Reason.WORKERS_DRAINING, message, facts)
 
@@ -368,7 +378,7 @@ def _alive(seen: Situation) -> list[WorkerFacts]:
 def _serving(seen: Situation) -> list[WorkerFacts]:
     """Return the live workers that claim jobs of this lane."""
     alive = _alive(seen)
-    return [one for one in alive if not one.draining and not any(_misses(one, seen.job))]
+    return [one for one in alive if one.claims and not any(_misses(one, seen.job))]
 
 
 def _worker(worker: WorkerFacts) -> dict[str, Any]:

@@ -223,7 +223,10 @@ CREATE TABLE public.forge_workers (
     draining boolean DEFAULT false NOT NULL,
     started_at timestamp with time zone DEFAULT now() NOT NULL,
     last_heartbeat timestamp with time zone DEFAULT now() NOT NULL,
-    schedule_types text[] DEFAULT '{}'::text[] NOT NULL
+    schedule_types text[] DEFAULT '{}'::text[] NOT NULL,
+    drained_at timestamp with time zone,
+    drained_by text,
+    drain_reason text
 )
 WITH (fillfactor='50');
 
@@ -1304,6 +1307,36 @@ begin
 end
 $_$;
 
+CREATE FUNCTION public.forge_set_drained(workers uuid[], is_drained boolean, actor text, reason text) RETURNS SETOF public.forge_workers
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+begin
+    if forge_is_bound() then
+        if not forge_is_operator() then
+            raise exception 'only operators drain and resume workers: a worker serves every tenant'
+                using errcode = 'insufficient_privilege', hint = 'use a connection that acts for an operator';
+        end if;
+        perform forge_may_sign(forge_caller(), actor);
+    end if;
+    return query
+    with changed as (
+        update forge_workers as worker
+        set drained_at = case when is_drained then now() end,
+            drained_by = case when is_drained then actor end,
+            drain_reason = case when is_drained then reason end
+        where (workers is null or worker.id = any (workers)) and (worker.drained_at is null) = is_drained
+        returning worker.*
+    ), audited as (
+        insert into forge_audit_events (event, actor, notes, detail)
+        select case when is_drained then 'worker_drained' else 'worker_resumed' end, forge_set_drained.actor, reason,
+               jsonb_build_object('worker_id', changed.id, 'hostname', changed.hostname, 'pid', changed.pid)
+        from changed
+    )
+    select * from changed;
+end
+$$;
+
 CREATE FUNCTION public.forge_signs_callers() RETURNS boolean
     LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL SAFE
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -1512,6 +1545,8 @@ REVOKE ALL ON FUNCTION public.forge_refuse_review() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.forge_retry_key(old_key text, dlq_id bigint, at numeric) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_ruled_payload(kind public.forge_job_types, payload jsonb, tenant bigint, correlation uuid, given_key text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_set_drained(workers uuid[], is_drained boolean, actor text, reason text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_signs_callers() FROM PUBLIC;
 

@@ -236,7 +236,10 @@ create table forge_workers (
     draining boolean not null default false,
     started_at timestamptz not null default now(),
     last_heartbeat timestamptz not null default now(),
-    schedule_types text[] not null default '{}'
+    schedule_types text[] not null default '{}',
+    drained_at timestamptz,  -- since when it claims nothing, until it is resumed or starts again; null: it claims
+    drained_by text,
+    drain_reason text
 );
 
 -- One row per registered job type.

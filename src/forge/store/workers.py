@@ -1,6 +1,7 @@
 """Statements on forge_workers, one function each."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -22,6 +23,26 @@ class Registration(NamedTuple):
     schedule_types: Sequence[str] = ()
 
 
+class Drain(NamedTuple):
+    """Since when an operator has a worker claim nothing, by whom and why."""
+
+    at: datetime | None = None
+    by: str | None = None
+    reason: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.at is not None
+
+
+class Load(NamedTuple):
+    """What a worker reports with its heartbeat."""
+
+    running: int
+    draining: bool
+    # As the worker knows it, in case its row was deleted.
+    drain: Drain = Drain()
+
+
 class Beat(NamedTuple):
     """The database's response to a worker's heartbeat."""
 
@@ -32,6 +53,9 @@ class Beat(NamedTuple):
     now: float
     # Whether other workers may be unable to connect.
     is_full: bool
+    # Whether it is the first of the workers that serve the same jobs, drained ones included.
+    is_first: bool
+    drain: Drain
 
 
 def register(worker: Registration) -> Statement[list[UUID]]:
@@ -39,9 +63,10 @@ def register(worker: Registration) -> Statement[list[UUID]]:
 
 
 def beat(
-    worker: Registration, *, running: int, draining: bool, dead_after: float, channel: str
+    worker: Registration, load_now: Load, *, dead_after: float, channel: str
 ) -> Statement[Beat]:
-    args = (*worker, running, draining, dead_after, channel)
+    running, draining, drain = load_now
+    args = (*worker, running, draining, dead_after, channel, *drain)
     return Statement(load("workers/beat"), args, _beat)
 
 
@@ -57,8 +82,19 @@ def first(dead_after: float) -> Statement[list[UUID]]:
     return Statement(load("workers/first"), (dead_after,), ids)
 
 
-def listed() -> Statement[Rows]:
-    return Statement(load("workers/list"), (), rows)
+def listed(worker: UUID | None = None) -> Statement[Rows]:
+    return Statement(load("workers/list"), (worker,), rows)
+
+
+def current_work(workers: Sequence[UUID], limit: int) -> Statement[Rows]:
+    return Statement(load("workers/current_work"), (workers, limit), rows)
+
+
+def set_drained(
+    workers: Sequence[UUID] | None, is_drained: bool, actor: str | None, reason: str | None
+) -> Statement[list[UUID]]:
+    """Drain or resume workers, all of them for None, and return those that changed."""
+    return Statement(load("workers/set_drained"), (workers, is_drained, actor, reason), ids)
 
 
 def _beat(found: Rows) -> Beat:
@@ -69,4 +105,6 @@ def _beat(found: Rows) -> Beat:
         row["peers"],
         row["now"],
         row["is_full"],
+        row["is_first"],
+        Drain(row["drained_at"], row["drained_by"], row["drain_reason"]),
     )

@@ -22,6 +22,7 @@ from forge.sync.dead_letters import SyncDeadLetters
 from forge.sync.handle import SyncHandle
 from forge.sync.loop import LoopApp
 from forge.sync.schedules import SyncSchedules
+from forge.sync.workers import SyncWorkers
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -39,6 +40,7 @@ class SyncForge:
         self._loop = LoopApp(app)
         self.schedules = SyncSchedules(app, self._loop)
         self.dead_letters = SyncDeadLetters(self._loop)
+        self.workers = SyncWorkers(self._loop)
 
     @property
     def database_url(self) -> str | None:

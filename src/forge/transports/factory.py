@@ -23,7 +23,7 @@ def make_transport(
 ) -> Transport:
     """Return the transport of one worker; `is_running` says whether that runs a job."""
     interval = config.worker.heartbeat_interval.total_seconds()
-    postgres = PostgresTransport(database, link, worker.id, interval, events)
+    postgres = PostgresTransport(database, link, interval, events)
     if (sqs := config.transport.queues) is None:
         return postgres
     return SqsTransport(sqs, database, postgres, worker, is_running, events)

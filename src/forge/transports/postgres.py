@@ -85,26 +85,19 @@ class Waker:
 class PostgresTransport:
     """Wakes a worker when jobs were dispatched; the worker finds them by itself."""
 
-    def __init__(
-        self, database: Database, link: Link, worker_id: UUID, interval: float, events: Events
-    ) -> None:
+    def __init__(self, database: Database, link: Link, interval: float, events: Events) -> None:
         """`interval` is that of heartbeats, and each heartbeat notifies its own worker."""
         self._database = database
         self._link = link
-        self._worker_id = worker_id
         self._interval = interval
         self._events = events
         self._wakes_everyone = False
         self.peers: Sequence[UUID] = ()
+        self.is_first = False
         # Set by each wake-up that is for this worker.
         self.woken = Signal()
         # Made when the transport starts.
         self.listener: WakeListener
-
-    @property
-    def is_first(self) -> bool:
-        """Whether this worker does what only one of all workers has to do."""
-        return list(self.peers[:1]) == [self._worker_id]
 
     async def open(self) -> None:
         """Prepare nothing: notifications need no tables."""
@@ -127,8 +120,9 @@ class PostgresTransport:
     def is_reachable(self) -> bool:
         return True
 
-    def heartbeat_sent(self, peers: Sequence[UUID]) -> None:
+    def heartbeat_sent(self, peers: Sequence[UUID], *, is_first: bool) -> None:
         self.peers = peers
+        self.is_first = is_first
         self.listener.check_soon()
 
     def acked(self, job_ids: Sequence[UUID]) -> None:

@@ -40,8 +40,8 @@ class Transport(Protocol):
     def is_reachable(self) -> bool:
         """Whether everything that jobs arrive by answered when it was last asked."""
 
-    def heartbeat_sent(self, peers: Sequence[UUID]) -> None:
-        """Take note of a heartbeat, and of the workers that are alive."""
+    def heartbeat_sent(self, peers: Sequence[UUID], *, is_first: bool) -> None:
+        """Take note of a heartbeat, and of the live workers that claim the same jobs."""
 
     def acked(self, job_ids: Sequence[UUID]) -> None:
         """Take note that the ends of attempts are in the database."""
@@ -88,6 +88,9 @@ class WorkerPort(Protocol):
 
     def is_full(self) -> bool:
         """Whether all slots are taken."""
+
+    def is_drained(self) -> bool:
+        """Whether an operator has the worker claim nothing."""
 
     def may_claim(self) -> bool:
         """Whether the worker is alive to others, and its acks are not behind."""

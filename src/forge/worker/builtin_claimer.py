@@ -1,7 +1,7 @@
 """Claims of built-in jobs (cancel, delete, run now, reschedule, canary) while no slot is free.
 
-A worker runs them whatever its slots, queues and capabilities are, and while it drains: a cancel
-that waited for the job that it cancels would never run.
+A worker runs them whatever its slots, queues and capabilities are, while it drains, and when it was
+drained: a cancel that waited for the job that it cancels would never run.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class BuiltinClaimer:
         self._claims = claimer.limits.claims
         self._woken = signals.builtin_jobs
         self._draining = draining
-        self._places: list[LaneCursor] = []
+        self._places: dict[str, LaneCursor] = {}
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
@@ -75,11 +75,13 @@ class BuiltinClaimer:
         if room <= 0:
             return False
         self._places = self._places or await self._lanes()
+        # A drained worker consumes no jobs, which is what canaries measure.
+        is_drained = self._runner.held.is_drained
+        names = [name for name in self._places if name != CANARY or not is_drained]
+        places = [self._places[name] for name in names]
         claim = self._claims.send(time.monotonic())
         try:
-            taken = await self._link.run(
-                self._source.claim(self._places, room, start=True, lanes=())
-            )
+            taken = await self._link.run(self._source.claim(places, room, start=True, lanes=()))
             is_late = self._claims.is_late(claim, time.monotonic())
             for job in taken:
                 if is_late:
@@ -93,7 +95,7 @@ class BuiltinClaimer:
             self._claims.end(claim)
         return len(taken) == room
 
-    async def _lanes(self) -> list[LaneCursor]:
+    async def _lanes(self) -> dict[str, LaneCursor]:
         worker = self._source.worker
         mine = worker_group_name(worker.capabilities, worker.queues)
         named = [
@@ -106,4 +108,5 @@ class BuiltinClaimer:
             for name in SHORT_REQUESTS
         ]
         found = await self._link.run(jobs.lanes_of(named))
-        return [LaneCursor(lane, *BEGINNING) for lane in found]
+        cursors = [LaneCursor(lane, *BEGINNING) for lane in found]
+        return dict(zip(SHORT_REQUESTS, cursors, strict=True))

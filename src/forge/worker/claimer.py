@@ -44,13 +44,13 @@ class ClaimLimits:
         self._sources = sources
 
     def may_claim(self) -> bool:
-        """Whether this worker is alive to others, and its acks are not behind."""
+        """Whether this worker is alive to others, not drained, and its acks are not behind."""
         # Others would take at once what a worker claims that counts as dead. And what has ended but
         # is not written would run again if the worker died: there must not be much of it.
         room = 2 * self.held.slots + self.batch_size
         for source in self._sources:
             room -= source.acker.unwritten
-        return room >= 0 and self.liveness.is_heard()
+        return room >= 0 and self.liveness.is_heard() and not self.held.is_drained
 
     def room(self) -> tuple[int, bool]:
         """Return how many jobs there is room for, and whether they start at once."""
@@ -197,7 +197,8 @@ class Claimer:
     def _take(
         self, taken: list[Job], source: WorkSource[Any], *, start: bool, is_late: bool
     ) -> None:
-        if is_late or not self.limits.liveness.is_heard():
+        limits = self.limits
+        if is_late or not limits.liveness.is_heard() or limits.held.is_drained:
             for job in taken:  # another worker may own some by now, and none may run twice
                 source.release(job)
             return

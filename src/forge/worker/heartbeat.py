@@ -16,7 +16,7 @@ from forge.store.connection.driver_errors import is_refusal
 from forge.store.connection.link import Link
 from forge.store.connection.waiting import within
 from forge.store.notify import worker_channel
-from forge.store.workers import Beat, Registration
+from forge.store.workers import Beat, Drain, Load, Registration
 from forge.transports.transport import Transport
 from forge.worker.attempts import Stop
 from forge.worker.heartbeat_carrier import HeartbeatCarrier, WorkerLinks
@@ -33,8 +33,8 @@ JOIN_TIMEOUT = 10
 class HeartbeatHandler(Protocol):
     """What heartbeats need of their worker, and cause in it; called in the heart's thread."""
 
-    def load(self) -> tuple[int, bool]:
-        """Return how many slots are taken, and whether the worker drains."""
+    def load(self) -> Load:
+        """Return how many slots are taken, and whether the worker drains or is drained."""
 
     def on_beat(self, beat: Beat, *, was_silent: bool) -> None:
         """React to a heartbeat, `was_silent` when it is the first after a long silence."""
@@ -146,12 +146,10 @@ class Heartbeat:
                 )
 
     async def _beat(self, carrier: HeartbeatCarrier) -> None:
-        running, draining = self._handler.load()
         beat = await carrier.run(
             workers.beat(
                 self._worker,
-                running=running,
-                draining=draining,
+                self._handler.load(),
                 dead_after=self._timing.dead_after,
                 channel=worker_channel(self._worker.id),
             )
@@ -208,8 +206,9 @@ class HeartbeatReactions:
         self._loop = asyncio.get_running_loop()
         self._is_cut_off = False
 
-    def load(self) -> tuple[int, bool]:
-        return self._held.slots_taken, self._stop.draining.is_set()
+    def load(self) -> Load:
+        held = self._held
+        return Load(held.slots_taken, self._stop.draining.is_set(), held.drain)
 
     def on_beat(self, beat: Beat, *, was_silent: bool) -> None:
         self._loop.call_soon_threadsafe(self._react, beat, was_silent)
@@ -227,7 +226,21 @@ class HeartbeatReactions:
         if not beat.is_current:
             self._events.notice("error", "another worker has taken this one's id; it stops")
             self._stop.release()
-        self._transport.heartbeat_sent(beat.peers)
+        self._transport.heartbeat_sent(beat.peers, is_first=beat.is_first)
+        if beat.is_current and bool(beat.drain) is not self._held.is_drained:
+            self._drain(beat.drain)
+
+    def _drain(self, drain: Drain) -> None:
+        """Claim nothing more, or claim again, as an operator asked for."""
+        self._held.drain = drain
+        if drain:
+            self._events.notice(
+                "info", "drained: it claims nothing until resumed", by=drain.by, reason=drain.reason
+            )
+            self._held.release_ahead()
+        else:
+            self._events.notice("info", "resumed: it claims again")
+        self._runner.wake_claims()
 
     def _cut_off(self) -> None:
         if not self._liveness.is_cut_off():

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from forge.core.job import Job
+from forge.store.workers import Drain
 from forge.worker.attempts import Attempt, LiveAttempts
 from forge.worker.work_source import WorkSource
 
@@ -46,6 +47,12 @@ class HeldWork:
         self.mean_seconds = SLOW
         # Whether the jobs that wait here get no more slots.
         self.is_closed = False
+        # Whether an operator has this worker claim nothing.
+        self.drain = Drain()
+
+    @property
+    def is_drained(self) -> bool:
+        return bool(self.drain)
 
     @property
     def slots_taken(self) -> int:

@@ -128,6 +128,11 @@ class Runner:
             if attempt.is_interruptible:
                 attempt.ask_to_stop(why)
 
+    def wake_claims(self) -> None:
+        """Have the loops that claim look again whether they may."""
+        self._room_changed()
+        self._signals.builtin_jobs.set()
+
     async def close(self) -> None:
         self.release_all()
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -58,6 +58,9 @@ class TransportPort:
     def is_full(self) -> bool:
         return self._held.slots_taken >= self._held.slots
 
+    def is_drained(self) -> bool:
+        return self._held.is_drained
+
     def may_claim(self) -> bool:
         return self._limits.may_claim()
 

@@ -23,6 +23,7 @@ from forge.core.errors import (
     UnknownJobType,
     UnknownPause,
     UnknownSchedule,
+    UnknownWorker,
 )
 from forge.http.auth.watched_file import FileUnreadable
 from forge.http.problems.problem import MAX_FAULTS, PROBLEM_TYPES, Fault, Problem, invalid
@@ -58,7 +59,13 @@ def as_problem(error: BaseException) -> Problem:
             return _invalid("a text contains a lone surrogate; remove it")
         case UnknownJobType():
             return Problem("unknown_job_type", error.summary)
-        case UnknownJob() | UnknownSchedule() | UnknownDeadLetter() | UnknownPause():
+        case (
+            UnknownJob()
+            | UnknownSchedule()
+            | UnknownDeadLetter()
+            | UnknownPause()
+            | UnknownWorker()
+        ):
             return Problem("not_found", error.summary)
         case AlreadyReviewed():
             return Problem("conflict", str(error))

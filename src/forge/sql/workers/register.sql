@@ -8,5 +8,6 @@ set incarnation = excluded.incarnation, hostname = excluded.hostname, pid = excl
     version = excluded.version, capabilities = excluded.capabilities, queues = excluded.queues,
     job_types = excluded.job_types, max_concurrent = excluded.max_concurrent,
     schedule_types = excluded.schedule_types, running = 0, draining = false, started_at = now(),
+    drained_at = null, drained_by = null, drain_reason = null,
     last_heartbeat = now()
 returning id;

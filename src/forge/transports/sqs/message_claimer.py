@@ -74,9 +74,9 @@ class MessageClaimer:
         await self._early.close()
 
     async def take(self, found: Sequence[Message]) -> None:
-        """Claim the jobs that these messages name; once stopped, return the messages."""
+        """Claim the jobs that these messages name; once stopped or drained, return the messages."""
         async with self._claiming:
-            if not self.stopped.is_set():
+            if not self.stopped.is_set() and not self._worker.is_drained():
                 await self._take_up(found)
                 return
         await self._queues.hide(found, 0)

@@ -93,8 +93,8 @@ class SqsTransport:
     def is_reachable(self) -> bool:
         return self.receiver.hears()
 
-    def heartbeat_sent(self, peers: Sequence[UUID]) -> None:
-        self.postgres.heartbeat_sent(peers)
+    def heartbeat_sent(self, peers: Sequence[UUID], *, is_first: bool) -> None:
+        self.postgres.heartbeat_sent(peers, is_first=is_first)
 
     def acked(self, job_ids: Sequence[UUID]) -> None:
         self._holder.written(job_ids)
