@@ -41,6 +41,7 @@ from forge.definitions.schedule import ScheduleDecorator
 from forge.jobs.dispatch import Dispatcher
 from forge.jobs.follow import Watcher
 from forge.jobs.handle import JobHandle
+from forge.jobs.rerun import RerunOptions, RerunRequest, rerun
 from forge.jobs.search import FoundJobs, JobReader, JobSearch, call_on_loop, check_limit, find_jobs
 from forge.jobs.session import Session, Sessions, Telemetry
 from forge.jobs.statistics_reader import StatisticsFilters, read_by_type, read_series
@@ -387,6 +388,20 @@ class Forge:
     async def statistics_by_type(self, **filters: "Unpack[StatisticsFilters]") -> StatisticsByType:
         """Return the totals of each job type and queue, those with the most jobs first."""
         return await read_by_type(self._sessions.run, **filters)
+
+    async def rerun(
+        self,
+        job_id: UUID | str,
+        patch: Any = None,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[RerunOptions]",
+    ) -> JobHandle:
+        """Run a final job again, as a new job with the same input or one patched by RFC 7396."""
+        request = RerunRequest(check_uuid(job_id), patch, reason, options)
+        made = await rerun(request, self.catalog, self._sessions.run)
+        self._sessions.here().wake()
+        return JobHandle(self, made)
 
     @property
     def workers(self) -> Workers:

@@ -211,3 +211,23 @@ def ids(page: dict[str, Any]) -> list[str]:
 
 def states(project: Project) -> list[str]:
     return [worker["state"] for worker in project.json("workers")["items"]]
+
+
+def test_a_final_job_runs_again_with_a_patched_input(project: Project) -> None:
+    with project.worker():
+        old = project.dispatch("greet", {"name": "Ada"})
+        project.wait_for_status(old, "completed")
+
+        made = project.json("jobs", "rerun", old, "--patch", '{"name": "Bob"}', "--reason", "typo")
+        refused = project.forge("jobs", "rerun", old, "--patch", '{"name": "[redacted]"}')
+        project.wait_for_status(made["job_id"], "completed")
+
+    why = project.json("jobs", "why", made["job_id"])
+    shown = project.json("jobs", "show", made["job_id"])
+    assert (made["retry_of"], shown["input"]) == (old, {"name": "Bob"})
+    assert shown["timeline"][0]["kind"] == "dispatched"
+    assert (why["reason"], refused.returncode) == ("final", 2)
+    assert "$.name is a redacted value" in refused.stderr
+    event = project.row("select event, notes, actor from forge_audit_events")
+    assert event[:2] == ("job_rerun", "typo")
+    assert event[2]

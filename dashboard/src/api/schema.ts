@@ -823,6 +823,37 @@ export interface components {
        */
       target_id: string;
     };
+    /** @description What differs in the new job. */
+    RerunIn: {
+      /** @description Instead of `scheduled_at`. */
+      delay?: string | null;
+      /**
+       * @description A JSON merge patch (RFC 7396) of the stored input; null leaves it as it is.
+       * @example {
+       *       "format": "pdf"
+       *     }
+       */
+      patch?: unknown;
+      priority?:
+        | ('critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0)
+        | null;
+      queue?: string | null;
+      reason?: string | null;
+      scheduled_at?: string | null;
+    };
+    /** @description The new job. */
+    RerunOut: {
+      /** Format: uuid */
+      job_id: string;
+      /**
+       * Format: uuid
+       * @description The job that it does again.
+       */
+      retry_of: string;
+      status: components['schemas']['Status'];
+      /** @description Token to follow the new job for an hour at most. */
+      watch_token: string;
+    };
     /**
      * @description A role of a token; `manager` counts only together with `staff`.
      *
@@ -1206,6 +1237,8 @@ export type ReprocessIn = components['schemas']['ReprocessIn'];
 export type ReprocessOut = components['schemas']['ReprocessOut'];
 export type RequestIn = components['schemas']['RequestIn'];
 export type RequestOut = components['schemas']['RequestOut'];
+export type RerunIn = components['schemas']['RerunIn'];
+export type RerunOut = components['schemas']['RerunOut'];
 export type Role = components['schemas']['Role'];
 export type RunOut = components['schemas']['RunOut'];
 export type ScheduleDetail = components['schemas']['ScheduleDetail'];

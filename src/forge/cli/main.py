@@ -54,6 +54,7 @@ COMMANDS: CommandTable = {
             "cancel": "forge.cli.jobs.job_requests:cancel",
             "delete": "forge.cli.jobs.job_requests:delete",
             "list": "forge.cli.jobs.list:list_jobs",
+            "rerun": "forge.cli.jobs.rerun:rerun",
             "run-now": "forge.cli.jobs.job_requests:run_now",
             "show": "forge.cli.jobs.show:show",
             "why": "forge.cli.jobs.why:why",

@@ -17,6 +17,7 @@ from forge.core.suggestion import suggestion
 
 LONGEST_NAME = 255
 LONGEST_VERSION = 32
+LONGEST_REASON = 1000
 FIRST_VERSION = "1.0"
 
 
@@ -146,6 +147,14 @@ def check_name(value: object, *, what: str, longest: int = LONGEST_NAME) -> str:
             f"{what} {value!r} has a control character or a lone surrogate; remove it"
         )
     return value
+
+
+def check_reason(reason: str | None) -> str | None:
+    """Refuse a reason that cannot be stored; it may have several lines."""
+    if reason is None or not reason.strip():
+        return None
+    check_name(" ".join(reason.split()), what="reason", longest=LONGEST_REASON)
+    return reason.strip()
 
 
 def check_version(value: object) -> str:

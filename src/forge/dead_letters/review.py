@@ -20,8 +20,8 @@ from forge.core.job import PriorityLike
 from forge.core.new_job import DispatchOptions, check_name
 from forge.core.payload import encode
 from forge.dead_letters.bulk import Plan, ReprocessRequest, audited, plan
-from forge.dead_letters.edit import edited
 from forge.definitions.catalog import Catalog, RunStatement
+from forge.definitions.edited_payload import OriginalPayload, checked_edit
 from forge.definitions.job import JobDefinition
 from forge.jobs.dispatch import Dispatcher
 from forge.jobs.handle import JobHandle
@@ -217,7 +217,15 @@ class DeadLetters:
 
     async def _edited(self, letter: DeadLetter, payload: Any, conn: Any) -> str:
         ask = None if conn is None else self._run(conn)
-        return await edited(self._catalog, letter, payload, ask)
+        original = OriginalPayload(
+            letter.job_type,
+            letter.payload,
+            "dead letter",
+            letter.idempotency_key or f"dlq_{letter.dlq_id}",
+            letter.tenant_id,
+            letter.correlation_id,
+        )
+        return await checked_edit(self._catalog, original, payload, ask)
 
     def _run(self, conn: Any) -> RunStatement:
         return self._own if conn is None else partial(run_on, conn)

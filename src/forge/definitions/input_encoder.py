@@ -21,6 +21,8 @@ from forge.core.payload_rules import (
     version_in,
 )
 from forge.core.sensitive.findings import sensitive_faults
+from forge.core.sensitive.redact import REDACTED
+from forge.core.sensitive.shown import refuse_redacted
 from forge.definitions.job import JobDefinition
 from forge.definitions.payload_warnings import PayloadWarnings
 
@@ -36,6 +38,13 @@ class InputEncoder(NamedTuple):
     payload_warnings: PayloadWarnings | None = None
 
     def encode(self, value: Any) -> str:
+        """Validate one input and encode it as JSON; refuse redacted values that came back."""
+        text = self.validate(value)
+        if REDACTED in text:
+            refuse_redacted(f"the input of {self.job_type.name}", decode(text))
+        return text
+
+    def validate(self, value: Any) -> str:
         """Validate one input and encode it as JSON."""
         text = self._encode(value)
         if self.job_type.category is None and self.job_type.requires:

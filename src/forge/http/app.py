@@ -16,7 +16,17 @@ from forge.http.auth.rules import watch_rules
 from forge.http.auth.watch_tokens import WatchTokens, new_secret
 from forge.http.dashboard import routes as dashboard
 from forge.http.dead_letters import routes as dead_letters
-from forge.http.jobs import dispatch, eta, job_requests, job_types, read, timeline, watch, why
+from forge.http.jobs import (
+    dispatch,
+    eta,
+    job_requests,
+    job_types,
+    read,
+    rerun,
+    timeline,
+    watch,
+    why,
+)
 from forge.http.jobs.pending_limit import PendingLimit
 from forge.http.live import event_stream, poll, websocket
 from forge.http.live.access import LiveHub
@@ -38,6 +48,7 @@ ROUTERS = (
     dispatch.router,
     read.router,
     job_requests.router,
+    rerun.router,
     job_types.router,
     workers.router,
     pauses.router,

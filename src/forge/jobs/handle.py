@@ -13,6 +13,7 @@ from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.definitions.job import JobDefinition
 from forge.jobs.follow import Timeout, Watcher
+from forge.jobs.rerun import RerunOptions
 
 # What `result()` returns: the return type of the handler, or plain JSON for a job known by name.
 Out_co = typing_extensions.TypeVar("Out_co", covariant=True, default=Any)
@@ -33,6 +34,15 @@ class HandleApp(Protocol):
 
     async def cancel(
         self, job_id: UUID | str, *, reason: str | None = None
+    ) -> "JobHandle[Any]": ...
+
+    async def rerun(
+        self,
+        job_id: UUID | str,
+        patch: Any = None,
+        *,
+        reason: str | None = None,
+        **options: typing_extensions.Unpack[RerunOptions],
     ) -> "JobHandle[Any]": ...
 
 
@@ -107,6 +117,17 @@ class JobHandle(Generic[Out_co]):
     async def cancel(self, reason: str | None = None) -> "JobHandle[Any]":
         """Ask a worker to cancel the job; returns the handle of that request."""
         return await self._app.cancel(self.id, reason=reason)
+
+    async def rerun(
+        self,
+        patch: Any = None,
+        *,
+        reason: str | None = None,
+        **options: typing_extensions.Unpack[RerunOptions],
+    ) -> "JobHandle[Out_co]":
+        """Run a final job again, as a new job with the same input or one patched by RFC 7396."""
+        made = await self._app.rerun(self.id, patch, reason=reason, **options)
+        return JobHandle(self._app, made.id, self._definition)
 
     def __repr__(self) -> str:
         return f"<forge.JobHandle {self.id}>"

@@ -884,6 +884,7 @@ begin
             using errcode = 'invalid_parameter_value', hint = 'use zero or more, up to 36500 days';
     end if;
     perform forge_check_json(new_input, 'the input of ' || known_type.name);
+    perform forge_refuse_redacted(new_input, 'the input of ' || known_type.name);
     perform forge_check_json(forge_dispatch.auth, 'auth');
     perform forge_check_json(forge_dispatch.meta, 'meta');
     perform forge_check_name(tag, 'a tag') from unnest(forge_dispatch.tags) as tag;
@@ -1253,6 +1254,40 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.forge_refuse_redacted(payload jsonb, what text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    AS $_$
+declare
+    place text;
+begin
+    if strpos(payload::text, '[redacted]') = 0 then
+        return;
+    end if;
+    with recursive parts as (
+        select '$' as path, '' as name, payload as value
+        union all
+        select parts.path || part.step, part.name, part.value
+        from parts
+        cross join lateral (
+            select '.' || field.key as step, field.key as name, field.value
+            from jsonb_each(case when jsonb_typeof(parts.value) = 'object' then parts.value else '{}' end) as field
+            union all
+            select '[' || (item.place - 1) || ']', '', item.value
+            from jsonb_array_elements(case when jsonb_typeof(parts.value) = 'array' then parts.value else '[]' end)
+                 with ordinality as item (value, place)
+        ) as part
+    )
+    select path into place
+    from parts
+    where strpos(name, '[redacted]') > 0
+       or jsonb_typeof(value) = 'string' and strpos(value #>> '{}', '[redacted]') > 0
+    order by path
+    limit 1;
+    raise exception '%: % is a redacted value', what, place
+        using errcode = 'invalid_parameter_value', hint = 'write the value itself, or leave it out to keep it';
+end
+$_$;
+
 CREATE FUNCTION public.forge_refuse_review() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -1539,6 +1574,8 @@ REVOKE ALL ON FUNCTION public.forge_references(category text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.forge_refuse_job() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_refuse_key_change() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_refuse_redacted(payload jsonb, what text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_refuse_review() FROM PUBLIC;
 

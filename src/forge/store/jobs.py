@@ -1,7 +1,7 @@
 """Statements on forge_jobs, one function each."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
@@ -47,6 +47,29 @@ class Lane(NamedTuple):
     def urgency(self) -> int:
         """0 for critical to 100 for background."""
         return self.lane & 127
+
+
+class RerunChanges(NamedTuple):
+    """What differs in the new job of a rerun; None keeps what the old one has.
+
+    In the order of jobs/rerun's parameters.
+    """
+
+    # JSON.
+    input: str | None = None
+    priority: int | None = None
+    queue: str | None = None
+    scheduled_at: datetime | None = None
+    delay: timedelta | None = None
+    # JSON.
+    auth: str | None = None
+
+
+class RerunJob(NamedTuple):
+    """A job and the new one that does it again."""
+
+    id: UUID
+    new_id: UUID
 
 
 class LaneCursor(NamedTuple):
@@ -265,6 +288,22 @@ def reschedule(
     at: datetime | None = None,
 ) -> Statement[Rows]:
     return Statement(load("jobs/reschedule"), (job_ids, tenant, reason, actor, at), rows)
+
+
+def rerun(
+    job_ids: Sequence[UUID],
+    tenant: int | None,
+    reason: str | None,
+    actor: str | None,
+    changes: RerunChanges,
+    *,
+    request: UUID | None = None,
+) -> Statement[list[RerunJob]]:
+    """Create new jobs of final ones; `request` is a job that makes one of each at most."""
+    args = (job_ids, tenant, reason, actor, *changes, request)
+    return Statement(
+        load("jobs/rerun"), args, lambda found: [RerunJob(r["id"], r["new_id"]) for r in found]
+    )
 
 
 def prune(

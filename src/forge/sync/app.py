@@ -14,6 +14,7 @@ from forge.core.pause import Pause
 from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.definitions.job import In, JobDefinition, Out
+from forge.jobs.rerun import RerunOptions
 from forge.jobs.search import FoundJobs
 from forge.operations.pauses import PausedType
 from forge.store.borrowed import without_loop
@@ -224,6 +225,18 @@ class SyncForge:
     def statistics_by_type(self, **filters: "Unpack[StatisticsFilters]") -> StatisticsByType:
         """Return the totals of each job type and queue, those with the most jobs first."""
         return self._loop.wait(lambda app: app.statistics_by_type(**filters))
+
+    def rerun(
+        self,
+        job_id: UUID | str,
+        patch: Any = None,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[RerunOptions]",
+    ) -> SyncHandle:
+        """Run a final job again, as a new job with the same input or one patched by RFC 7396."""
+        made = self._loop.wait(lambda app: app.rerun(job_id, patch, reason=reason, **options))
+        return SyncHandle(self._loop, made.id)
 
     def close(self) -> None:
         """Close connections; the next call opens them again."""

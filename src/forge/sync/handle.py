@@ -1,7 +1,7 @@
 """What `app.sync.dispatch` returns: a job to wait for, follow or cancel in any thread."""
 
 from collections.abc import Iterator
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 from uuid import UUID
 
 from forge.core.job import JobRecord
@@ -10,7 +10,11 @@ from forge.core.why import Why
 from forge.definitions.job import JobDefinition
 from forge.jobs.follow import Timeout
 from forge.jobs.handle import JobHandle, Out_co
+from forge.jobs.rerun import RerunOptions
 from forge.sync.loop import LoopApp
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class SyncHandle(Generic[Out_co]):
@@ -69,6 +73,13 @@ class SyncHandle(Generic[Out_co]):
         """Ask a worker to cancel the job; returns the handle of that request."""
         request = self._loop.wait(lambda app: app.cancel(self.id, reason=reason))
         return SyncHandle(self._loop, request.id, deduplicated=request.deduplicated)
+
+    def rerun(
+        self, patch: Any = None, *, reason: str | None = None, **options: "Unpack[RerunOptions]"
+    ) -> "SyncHandle[Out_co]":
+        """Run a final job again, as a new job with the same input or one patched by RFC 7396."""
+        made = self._loop.wait(lambda app: app.rerun(self.id, patch, reason=reason, **options))
+        return SyncHandle(self._loop, made.id, self._job)
 
     def __repr__(self) -> str:
         return f"<forge.SyncHandle {self.id}>"

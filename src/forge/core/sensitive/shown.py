@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from forge.core.dead_letter import DeadLetter
-from forge.core.errors import Fault
+from forge.core.errors import Fault, InvalidPayload
 from forge.core.job import JobRecord
 from forge.core.payload import Path
 from forge.core.schedules.record import ScheduleRecord
@@ -55,10 +55,12 @@ def shown_event(row: dict[str, Any]) -> dict[str, Any]:
     return row | {name: redact(row[name]) for name in ("notes", "detail")}
 
 
-def redacted_faults(payload: Any) -> list[Fault]:
-    """Return a fault for each redaction marker in a payload, which must not be stored."""
-    message = "is a redacted value; write the value or omit the payload"
-    return [Fault(path_text(path), message) for path in _marked(payload, ())]
+def refuse_redacted(what: str, value: Any) -> None:
+    """Raise for redaction markers in a value that came back: they must not replace the secrets."""
+    message = "is a redacted value; write the value itself, or leave it out to keep it"
+    if faults := [Fault(path_text(path), message) for path in _marked(value, ())]:
+        first = faults[0]
+        raise InvalidPayload(f"{what}: {first.path} {first.message}", first.path, faults)
 
 
 def _shown(

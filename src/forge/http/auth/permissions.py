@@ -60,6 +60,7 @@ PERMISSIONS: Mapping[str, RoutePermission] = {
     "POST /_api/jobs/{job_id}/watch_token": RoutePermission(USER, ROW),
     "POST /_api/jobs/{job_id}/cancel": RoutePermission(USER, ROW),
     "POST /_api/jobs/{job_id}/run_now": RoutePermission(USER, ROW),
+    "POST /_api/jobs/{job_id}/rerun": RoutePermission(USER, ROW),
     "DELETE /_api/jobs/{job_id}": RoutePermission(MANAGER, ROW),
     "WS /_api/ws": RoutePermission(USER, ROW, "a watch token"),
     "POST /_api/mutations/{name}": RoutePermission(USER, Tenancy.CALLER),

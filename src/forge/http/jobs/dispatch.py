@@ -1,7 +1,6 @@
 """Dispatch over HTTP: one job, or many that are made together or not at all."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -16,7 +15,7 @@ from forge.core.new_job import DispatchOptions, NewJob, make_new_job, parse_prio
 from forge.core.trace_context import valid_traceparent
 from forge.definitions.input_encoder import InputEncoder
 from forge.http.auth.access import Caller, Identity, Role, User
-from forge.http.jobs.pending_limit import PendingLimit
+from forge.http.jobs.pending_limit import admitted
 from forge.http.jobs.shapes import (
     DispatchBody,
     DispatchIn,
@@ -28,6 +27,7 @@ from forge.http.middleware.json_route import JsonRoute
 from forge.http.off_loop import off_loop
 from forge.http.problems.problem import Problem, faults_at, invalid, problems
 from forge.jobs.prepare import prepare, prepare_many
+from forge.jobs.rerun import RerunOptions
 from forge.store import jobs
 from forge.store.jobs import Dispatched
 
@@ -61,7 +61,7 @@ async def dispatch_job(
     encoder = await _find_encoder(caller, job_type)
     wanted = body or _NOTHING
     try:
-        async with _admitted(request, caller, wanted, 1):
+        async with admitted(request, caller, caller.tenant_for(wanted.tenant_id), 1):
             made = await _dispatch(request, caller, encoder, wanted)
     except InvalidPayload as error:
         raise invalid(faults_at("$.args", error)) from None
@@ -92,23 +92,13 @@ async def dispatch_jobs(
     statement = await off_loop(
         size, prepare_many, encoder, body.inputs, options, _check_each, trace
     )
-    async with _admitted(request, caller, body, len(body.inputs)):
+    tenant = caller.tenant_for(body.tenant_id)
+    async with admitted(request, caller, tenant, len(body.inputs)):
         made = await caller.app.dispatcher.insert_many(statement, caller.run)
     return DispatchManyOut(count=sum(job.is_new for job in made))
 
 
 _NOTHING = DispatchIn()
-_UNLIMITED: AbstractAsyncContextManager[None] = nullcontext()
-
-
-def _admitted(
-    request: Request, caller: Caller, wanted: DispatchBody, count: int
-) -> AbstractAsyncContextManager[None]:
-    """Reserve room for jobs of a tenant while they are written, if there is a limit."""
-    limit: PendingLimit | None = request.app.state.pending_limit
-    if limit is None:
-        return _UNLIMITED
-    return limit.admitted(caller, caller.tenant_for(wanted.tenant_id), count)
 
 
 def _options(caller: Caller, encoder: InputEncoder, wanted: DispatchBody) -> DispatchOptions:
@@ -121,12 +111,18 @@ def _options(caller: Caller, encoder: InputEncoder, wanted: DispatchBody) -> Dis
     if (tenant := caller.tenant_for(options.get("tenant_id"))) is not None:
         options["tenant_id"] = tenant
     options["auth"] = caller.identity.as_auth()
-    if Role.STAFF not in caller.identity.roles and caller.app.config.server.priorities == "type":
-        _keep_in_line(encoder.job_type, options)
+    if is_kept_in_line(caller):
+        keep_in_line(encoder.job_type, options)
     return options  # type: ignore[no-any-return]
 
 
-def _keep_in_line(job_type: JobType, options: DispatchOptions) -> None:
+def is_kept_in_line(caller: Caller) -> bool:
+    """Whether a caller's jobs may not go before the others of their type."""
+    is_staff = Role.STAFF in caller.identity.roles
+    return not is_staff and caller.app.config.server.priorities == "type"
+
+
+def keep_in_line(job_type: JobType, options: DispatchOptions | RerunOptions) -> None:
     """Refuse a higher priority than the type's, and a place before the jobs that wait already."""
     asked = options.get("priority")
     if asked is not None and parse_priority(asked) > job_type.priority:

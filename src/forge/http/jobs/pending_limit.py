@@ -3,8 +3,10 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
+
+from fastapi import Request
 
 from forge.http.problems.problem import Problem
 from forge.store import jobs
@@ -16,6 +18,17 @@ if TYPE_CHECKING:
 FRESH = 1.0
 # Tenants that are remembered before those without anything under way are forgotten.
 MAX_TENANTS = 10_000
+
+
+def admitted(
+    request: Request, caller: "Caller", tenant_id: int | None, count: int
+) -> AbstractAsyncContextManager[None]:
+    """Reserve room for jobs of a tenant while they are written, if there is a limit."""
+    limit: PendingLimit | None = request.app.state.pending_limit
+    return _UNLIMITED if limit is None else limit.admitted(caller, tenant_id, count)
+
+
+_UNLIMITED: AbstractAsyncContextManager[None] = nullcontext()
 
 
 class PendingLimit:

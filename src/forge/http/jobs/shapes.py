@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from forge.core.job import JobRecord
 from forge.core.lifecycle import State, Status
+from forge.core.new_job import LONGEST_REASON
 from forge.http.fields import (
     NEXT_CURSOR,
     UNDECODABLE,
@@ -96,7 +97,7 @@ class RequestIn(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: str | None = Field(None, max_length=1000)
+    reason: str | None = Field(None, max_length=LONGEST_REASON)
 
 
 class RequestOut(BaseModel):

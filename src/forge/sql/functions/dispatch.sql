@@ -49,6 +49,7 @@ begin
             using errcode = 'invalid_parameter_value', hint = 'use zero or more, up to 36500 days';
     end if;
     perform forge_check_json(new_input, 'the input of ' || known_type.name);
+    perform forge_refuse_redacted(new_input, 'the input of ' || known_type.name);
     perform forge_check_json(forge_dispatch.auth, 'auth');
     perform forge_check_json(forge_dispatch.meta, 'meta');
     perform forge_check_name(tag, 'a tag') from unnest(forge_dispatch.tags) as tag;

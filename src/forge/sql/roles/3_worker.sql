@@ -33,6 +33,7 @@ grant execute on function
     forge_refers, forge_is_reference, forge_may_be_secret, forge_is_secret, forge_content_place, forge_is_content, forge_is_card,
     forge_looks_like,
     forge_agreed, forge_payload_version, forge_references, forge_has, forge_check_references, forge_check_sensitive,
+    forge_refuse_redacted,
     forge_ruled_payload, forge_job_estimates, forge_take_keys, forge_set_drained,
     forge_forbids_move,
     forge_caller, forge_signs_callers, forge_is_bound, forge_is_operator, forge_may_sign, forge_may_dispatch
