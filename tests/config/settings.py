@@ -35,12 +35,14 @@ crash_limit = 5
 metrics_host = "0.0.0.0"
 metrics_port = 0
 processes = 4
+log_lines = 50
 
 [retention]
 completed = "1d"
 failed = "never"
 idempotency_keys = "90d"
 audit = "365d"
+statistics = "90d"
 
 [payload]
 max_input = "64KB"

@@ -37,12 +37,14 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
             "metrics_host": "127.0.0.1",
             "metrics_port": 9090,
             "processes": 1,
+            "log_lines": 100,
         },
         "retention": {
             "completed": "7d",
             "failed": "30d",
             "idempotency_keys": "30d",
             "audit": None,
+            "statistics": "30d",
         },
         "payload": {"max_input": 262144, "max_output": 1048576},
         "server": {

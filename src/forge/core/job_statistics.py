@@ -28,7 +28,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 TENANT_STEP = timedelta(minutes=5)
 # Rows older than this cover an hour each.
 MINUTES_KEPT = timedelta(hours=48)
-# A step that is not given is the first of these with at most so many points.
+# A step that is not given is the first of these with at most this many points.
 _STEPS = tuple(
     timedelta(minutes=minutes) for minutes in (1, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440)
 )

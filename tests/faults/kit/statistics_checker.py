@@ -11,7 +11,7 @@ import asyncpg
 
 from tests.faults.kit.worker_processes import WorkerProcess
 
-# Jobs and attempts that ended, as their rows say: how, of which type, by which worker, and when.
+# Jobs and attempts that ended, as their rows say: outcome, type, worker and time.
 HISTORY = """
 select 'completed' as outcome, job_type, worker_id, completed_at as at from forge_jobs
 where status = 'completed'

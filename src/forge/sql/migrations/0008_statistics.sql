@@ -57,7 +57,7 @@ create table forge_tenant_statistics (
 -- serves statistics/merge_of_tenants, prune_of_tenants
 create index forge_tenant_statistics_minute on forge_tenant_statistics (minute);
 
--- Statistics of all tenants are for operators; whoever reprocesses a dead letter may count it.
+-- Statistics of all tenants are for operators; every caller who can reprocess a dead letter may count it.
 create policy forge_operator on forge_statistics for select using ((select forge_is_operator()));
 create policy forge_count on forge_statistics for insert with check ((select forge_caller()) is not null);
 create policy forge_tenant on forge_tenant_statistics
