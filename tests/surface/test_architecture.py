@@ -1,7 +1,9 @@
 """ARCHITECTURE.md shows the packages that exist, and a reading path that stays short."""
 
+import ast
 import re
 import tomllib
+from pathlib import Path
 
 from tests.surface.pages import CHECKOUT
 
@@ -51,8 +53,40 @@ def test_layers_are_those_of_the_import_contract() -> None:
 
 
 def test_exceptions_from_the_layers_are_few_and_named() -> None:
-    settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
-    exceptions = settings["tool"]["importlinter"]["contracts"][0]["ignore_imports"]
+    exceptions = _exceptions()
 
     assert len(exceptions) <= 8
     assert not [exception for exception in exceptions if "*" in exception]
+
+
+def test_exceptions_but_app_run_are_imports_for_types_alone() -> None:
+    exceptions = [exception.split(" -> ") for exception in _exceptions()]
+
+    at_runtime = [
+        (importer, imported)
+        for importer, imported in exceptions
+        if imported in _runtime_imports(PACKAGE.parent / f"{importer.replace('.', '/')}.py")
+    ]
+
+    assert at_runtime == [("forge.app", "forge.cli.processes.run_app")]
+
+
+def _exceptions() -> list[str]:
+    settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+    names: list[str] = settings["tool"]["importlinter"]["contracts"][0]["ignore_imports"]
+    return names
+
+
+def _runtime_imports(file: Path) -> set[str | None]:
+    tree = ast.parse(file.read_text())
+    for_types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    return {
+        node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node not in for_types
+    }

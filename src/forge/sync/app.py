@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, overload
 from uuid import UUID
 
-from forge.app import Forge
 from forge.builtin_jobs.definitions import cancelling, deleting, rescheduling, running_now
 from forge.core.job import JobRecord
 from forge.core.job_statistics import JobStatistics, StatisticsByType
@@ -28,6 +27,7 @@ from forge.sync.workers import SyncWorkers
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from forge.app import Forge
     from forge.core.job_filter import JobCriteria
     from forge.definitions.call import CallDefinition
     from forge.jobs.statistics_reader import StatisticsFilters
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class SyncForge:
     """`app.sync`: from any thread that runs no event loop, and on both sides of a fork."""
 
-    def __init__(self, app: Forge) -> None:
+    def __init__(self, app: "Forge") -> None:
         self._app = app
         self._loop = LoopApp(app)
         self.schedules = SyncSchedules(app, self._loop)

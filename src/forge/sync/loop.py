@@ -6,11 +6,13 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
-from forge.app import Forge
 from forge.core.errors import ForgeError
+
+if TYPE_CHECKING:
+    from forge.app import Forge
 
 T = TypeVar("T")
 
@@ -76,14 +78,14 @@ async def _leave(
 class OpenedApp(NamedTuple):
     """An app whose connections belong to the loop of this thread."""
 
-    app: Forge
+    app: "Forge"
     thread: LoopThread
 
 
 class LoopApp:
     """Keeps one thread for all callers of this process."""
 
-    def __init__(self, app: Forge) -> None:
+    def __init__(self, app: "Forge") -> None:
         self.app = app
         self._opening = threading.Lock()
         self._opened: OpenedApp | None = None
@@ -94,7 +96,7 @@ class LoopApp:
         """The configured URL, or that of the embedded server while it runs for `app.sync`."""
         return (self.app.clone() if self._opened is None else self._opened.app).database_url
 
-    def wait(self, ask: Callable[[Forge], Coroutine[Any, Any, T]]) -> T:
+    def wait(self, ask: Callable[["Forge"], Coroutine[Any, Any, T]]) -> T:
         """Await a verb of the app on the loop, and return its result."""
         app, thread = self.open()
         return thread.wait(ask(app))

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from forge.app import Forge
 from forge.schedules.app_schedules import Schedules
 from forge.store.borrowed import without_loop
 from forge.sync.loop import LoopApp
+
+if TYPE_CHECKING:
+    from forge.app import Forge
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,7 +31,7 @@ def _waited_for(
 class SyncSchedules:
     """Each verb returns the row, and takes `conn=` for your transaction."""
 
-    def __init__(self, app: Forge, loop: LoopApp) -> None:
+    def __init__(self, app: "Forge", loop: LoopApp) -> None:
         self._app = app
         self._loop = loop
 
