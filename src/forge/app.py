@@ -10,13 +10,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 from uuid import UUID
 
-from forge.builtin_jobs.definitions import cancelling, deleting, rescheduling, running_now
+from forge.builtin_jobs.definitions import (
+    REQUESTS,
+    cancelling,
+    deleting,
+    rescheduling,
+    running_now,
+)
 from forge.builtin_jobs.reprocess import reprocess
 from forge.calls.context import CallIdentity
 from forge.calls.run import CallRunner
 from forge.config.settings import Config, given_or_loaded, given_url
 from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.events import Events
+from forge.core.finding import Finding
 from forge.core.job import JobRecord
 from forge.core.job_filter import InputValue, JobFilter
 from forge.core.job_statistics import JobStatistics, StatisticsByType
@@ -48,6 +55,7 @@ from forge.jobs.statistics_reader import StatisticsFilters, read_by_type, read_s
 from forge.jobs.timeline import read_timeline
 from forge.jobs.watch_token import own_watch_token
 from forge.jobs.why import find_why
+from forge.operations.findings.checkup import Checkup
 from forge.operations.pauses import PausedType, Pauses
 from forge.operations.workers import Workers
 from forge.schedules.app_schedules import Schedules
@@ -117,6 +125,7 @@ class Forge:
         self._dead_letters = DeadLetters(sessions, self.catalog, self.dispatcher, reprocess)
         self._pauses = Pauses(sessions)
         self._workers = Workers(sessions)
+        self._checkup = Checkup(sessions, self._workers, REQUESTS)
 
     @property
     def config(self) -> Config:
@@ -388,6 +397,11 @@ class Forge:
     async def statistics_by_type(self, **filters: "Unpack[StatisticsFilters]") -> StatisticsByType:
         """Return the totals of each job type and queue, those with the most jobs first."""
         return await read_by_type(self._sessions.run, **filters)
+
+    async def findings(self, *, include_ok: bool = False) -> list[Finding]:
+        """Return what an operator should know; with `include_ok` also the checks that passed."""
+        findings = await self._checkup.run()
+        return [finding for finding in findings if include_ok or finding.level != "ok"]
 
     async def rerun(
         self,

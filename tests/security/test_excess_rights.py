@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from forge.cli.doctor.rights import check_rights
+from forge.operations.findings.rights import check_rights
 from forge.store import doctor
 from forge.store.connection.database import Database
 from forge.store.roles import ROLES, Grant, grant_roles, granted_rights, held

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
+from forge.builtin_jobs.definitions import REQUESTS
 from forge.core.job import Job
 from forge.core.lifecycle import Status
 from forge.core.workers.lanes import Lanes
+from forge.operations.serving import serves
 from forge.store import jobs
 from forge.store.connection.database import Database
 from forge.store.jobs import Lane, LaneCursor
 from forge.store.workers import Registration, register
-from forge.worker.work_finder import serves
 from tests.store.placing import Psql, claim, claiming, insert, placed, registered
 
 TYPES = ("work", "mail", "scan")
@@ -241,7 +242,7 @@ async def test_jobs_of_more_lanes_than_fit_in_one_claim_are_all_taken(
 
 async def _claim_all(database: Database, worker: Registration, batch: int) -> list[Job]:
     """Claim as a worker does, until a fresh survey finds nothing for it."""
-    lanes = Lanes(lambda lane: serves(worker, lane))  # type: ignore[arg-type]
+    lanes = Lanes(lambda lane: serves(worker, lane, REQUESTS))  # type: ignore[arg-type]
     taken: list[Job] = []
     names: dict[tuple[Any, ...], int] = {}
     for now in count():

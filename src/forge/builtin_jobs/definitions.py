@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from forge.builtin_jobs.reprocess import REPROCESS, reprocess
-from forge.core.job import BUILTIN_QUEUE
+from forge.core.job import BUILTIN_QUEUE, CANARY
 from forge.core.lifecycle import FINAL, OWNED, Status
 from forge.core.new_job import check_moment, check_uuid
 from forge.core.signals import NonRetryable, Snooze
@@ -25,7 +25,6 @@ CANCEL = "forge.cancel"
 DELETE = "forge.delete"
 RUN_NOW = "forge.run_now"
 RESCHEDULE = "forge.reschedule"
-CANARY = "forge.canary"
 # The built-in type to dispatch, and its input.
 Asked = tuple[JobDefinition[Any, Any], dict[str, Any]]
 

@@ -43,7 +43,7 @@ COMMANDS: CommandTable = {
             "show": "forge.cli.dlq.show:show",
         },
     ),
-    "doctor": "forge.cli.doctor.command:doctor",
+    "doctor": "forge.cli.doctor:doctor",
     "generate": CommandGroup(
         "Write code for other languages from the app's job types.",
         {"typescript": "forge.cli.generate.typescript:typescript"},

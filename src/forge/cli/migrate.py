@@ -10,7 +10,7 @@ from forge.core.errors import InvalidValue
 
 if TYPE_CHECKING:
     from forge.app import Forge
-    from forge.cli.doctor.finding import Finding
+    from forge.core.finding import Finding
 
 
 class MigrationReport(NamedTuple):
@@ -64,7 +64,7 @@ def migrate(
 
 
 async def _migrate(app: "Forge", roles: bool, *, is_embedded: bool) -> MigrationReport:
-    from forge.cli.doctor.rights import check_rights
+    from forge.operations.findings.rights import check_rights
     from forge.store import job_types, schedule_types
     from forge.store.connection.tenant import standing
     from forge.store.migrate import index_waiting, migrate

@@ -17,7 +17,7 @@ from forge.core.terminal_safe import terminal_safe, without_bidi
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from forge.cli.doctor.finding import Finding
+    from forge.core.finding import Finding
 
 COLOURS = {
     "completed": "green",

@@ -1,1 +1,1 @@
-"""Acting on a running system: pauses, and workers."""
+"""Acting on a running system: pauses, workers, findings."""

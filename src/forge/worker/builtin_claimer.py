@@ -7,9 +7,9 @@ drained: a cancel that waited for the job that it cancels would never run.
 import asyncio
 import time
 
-from forge.builtin_jobs.definitions import CANARY, REQUESTS, SHORT_REQUESTS
+from forge.builtin_jobs.definitions import REQUESTS, SHORT_REQUESTS
 from forge.core.errors import ForgeError
-from forge.core.job import BUILTIN_QUEUE
+from forge.core.job import BUILTIN_QUEUE, CANARY
 from forge.core.workers.lanes import BEGINNING, worker_group_name
 from forge.store import jobs
 from forge.store.connection.link import Link

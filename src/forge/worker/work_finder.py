@@ -9,10 +9,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from forge.builtin_jobs.definitions import CANARY, REQUESTS
-from forge.core.job import BUILTIN_QUEUE, Job
-from forge.core.schedules.run import NO_QUEUE
-from forge.core.workers.lanes import Lanes, worker_group_name
+from forge.builtin_jobs.definitions import REQUESTS
+from forge.core.job import Job
+from forge.core.workers.lanes import Lanes
+from forge.operations.serving import serves
 from forge.store.connection.link import Link
 from forge.store.jobs import Lane, LaneCursor
 from forge.store.workers import Registration
@@ -123,22 +123,7 @@ class WorkFinder:
         }
 
     def _serves(self, lane: Lane) -> bool:
-        return serves(self._worker, lane) and not self._transport.carries(lane)
+        return serves(self._worker, lane, REQUESTS) and not self._transport.carries(lane)
 
     def _lane_of_job(self, job: Any) -> int | None:
         return self._lane_of.get((job.type, job.queue, job.worker_capability, job.priority))
-
-
-def serves(worker: Registration, lane: Lane) -> bool:
-    """Whether a worker may claim the jobs of a lane."""
-    if lane.queue == BUILTIN_QUEUE:
-        if lane.job_type == CANARY:
-            return lane.worker_capability == worker_group_name(worker.capabilities, worker.queues)
-        return lane.job_type in REQUESTS
-    if lane.worker_capability is not None and lane.worker_capability not in worker.capabilities:
-        return False
-    if lane.queue == NO_QUEUE:
-        return lane.job_type in worker.schedule_types
-    return lane.job_type in worker.job_types and (
-        worker.queues is None or lane.queue in worker.queues
-    )

@@ -5,8 +5,9 @@ from contextlib import closing, suppress
 from typing import Any
 
 from forge.app import Forge
-from forge.builtin_jobs.definitions import CANARY, REQUESTS, canary_of
+from forge.builtin_jobs.definitions import REQUESTS, canary_of
 from forge.core.errors import ForgeError
+from forge.core.job import CANARY
 from forge.core.outcome import Policy
 from forge.core.workers.lanes import Claims
 from forge.store import workers

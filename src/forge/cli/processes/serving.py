@@ -111,7 +111,7 @@ async def make_api_server(
     app: "Forge", *, access_log: bool, is_development: bool = False
 ) -> "uvicorn.Server":
     """Return the server of an app's HTTP API."""
-    from forge.cli.doctor.callers import log_api_rights, require_accepted_callers
+    from forge.cli.processes.startup_checks import log_api_rights, require_accepted_callers
     from forge.http.app import create_app, end_streams
 
     app.take_role(API_ROLE)

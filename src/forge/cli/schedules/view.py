@@ -6,12 +6,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from forge.cli.doctor.work import has_worker
-from forge.cli.workers import live_workers
 from forge.core.errors import UnknownSchedule
 from forge.core.schedules.record import ScheduleRecord
 from forge.core.schedules.rule import in_words
 from forge.core.sensitive.shown import shown_schedule
+from forge.operations.findings.work import has_worker
 from forge.store import schedules
 
 if TYPE_CHECKING:
@@ -54,7 +53,8 @@ class ScheduleView:
 async def views(app: "Forge", records: Sequence[ScheduleRecord]) -> list[ScheduleView]:
     """Return views of these schedules."""
     database = await (await app.session()).database()
-    now, live = await database.run(schedules.now()), await live_workers(app)
+    now = await database.run(schedules.now())
+    live = [worker for worker in await app.workers.list() if worker.is_alive]
     return [
         ScheduleView(
             shown_schedule(record), now, has_worker(record.type, record.worker_capability, live)

@@ -1,14 +1,16 @@
-"""The checks of `forge doctor`, each a function that returns findings."""
+"""Every check of an installation, each a function that returns findings."""
 
+from collections.abc import Container
 from datetime import UTC, datetime
 
-from forge.app import Forge
-from forge.cli.doctor.callers import check_api_rights, check_callers
-from forge.cli.doctor.finding import Finding, ok, problem, warning
-from forge.cli.doctor.rights import check_rights
-from forge.cli.doctor.tables import check_tables
-from forge.cli.doctor.work import check_work
 from forge.core.errors import DatabaseUnavailable, SchemaMissing, StatementRefused
+from forge.core.finding import Finding, ok, problem, warning
+from forge.jobs.session import Sessions
+from forge.operations.findings.callers import check_api_rights, check_callers
+from forge.operations.findings.rights import check_rights
+from forge.operations.findings.tables import check_tables
+from forge.operations.findings.work import check_work
+from forge.operations.workers import Workers
 from forge.store import doctor
 from forge.store.connection.database import Database
 
@@ -17,30 +19,39 @@ OLDEST_SUPPORTED = 150_000
 MAX_CLOCK_DIFFERENCE = 2.0
 
 
-async def check_up(app: Forge) -> list[Finding]:
-    """Run all checks; a check that fails to run is a problem itself."""
-    findings: list[Finding] = []
-    try:
-        database = await (await app.session()).database()
-        await _check(app, database, findings)
-    except (DatabaseUnavailable, SchemaMissing, StatementRefused) as error:
-        findings.append(problem("database", *_split(str(error))))
-    return findings
+class Checkup:
+    """All checks of an app's database; `requests` are the built-in types that workers know."""
 
+    def __init__(self, sessions: Sessions, workers: Workers, requests: Container[str]) -> None:
+        self._sessions = sessions
+        self._workers = workers
+        self._requests = requests
 
-async def _check(app: Forge, database: Database, findings: list[Finding]) -> None:
-    findings += await _server(database)
-    missing = await doctor.missing_migrations(database)
-    findings.append(_migrations([str(step) for step in missing]))
-    if missing:
-        return  # the remaining checks read tables that may not exist
-    findings.append(await _grants(database))
-    findings += await check_rights(database, is_embedded=app.is_embedded)
-    findings.append(await check_callers(database))
-    if app.config.auth.is_configured and app.config.server.database_url is None:
-        findings.append(await check_api_rights(database))
-    findings += await check_tables(database, app.config.retention)
-    findings += await check_work(app, database)
+    async def run(self) -> list[Finding]:
+        """Run all checks; a check that fails to run is a problem itself."""
+        findings: list[Finding] = []
+        try:
+            await self._check(await self._sessions.database(), findings)
+        except (DatabaseUnavailable, SchemaMissing, StatementRefused) as error:
+            findings.append(problem("database", *_split(str(error))))
+        return findings
+
+    async def _check(self, database: Database, findings: list[Finding]) -> None:
+        findings += await _server(database)
+        missing = await doctor.missing_migrations(database)
+        findings.append(_migrations([str(step) for step in missing]))
+        if missing:
+            return  # the remaining checks read tables that may not exist
+        config = self._sessions.config
+        is_embedded = self._sessions.configured_url is None
+        findings.append(await _grants(database))
+        findings += await check_rights(database, is_embedded=is_embedded)
+        findings.append(await check_callers(database))
+        if config.auth.is_configured and config.server.database_url is None:
+            findings.append(await check_api_rights(database))
+        findings += await check_tables(database, config.retention)
+        live = [worker for worker in await self._workers.list() if worker.is_alive]
+        findings += await check_work(database, config, live, self._requests)
 
 
 async def _server(database: Database) -> list[Finding]:

@@ -1,43 +1,42 @@
 """Checks that every job, job type and schedule has a live worker."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Container, Sequence
 
-from forge.app import Forge
-from forge.cli.doctor.finding import Finding, ok, problem, warning
-from forge.cli.workers import live_workers
+from forge.config.settings import Config
+from forge.core.finding import Finding, ok, problem, warning
 from forge.core.job import BUILTIN_QUEUE
+from forge.core.worker_record import WorkerRecord
+from forge.operations.serving import serves
 from forge.store import doctor, job_types, jobs, schedules
 from forge.store.connection.database import Database
 from forge.store.jobs import Lane
 from forge.store.statement import Rows
 from forge.store.workers import Registration
-from forge.worker.work_finder import serves
 
-LiveWorkers = Sequence[dict[str, Any]]
+LiveWorkers = Sequence[WorkerRecord]
 
 
-async def check_work(app: Forge, database: Database) -> list[Finding]:
+async def check_work(
+    database: Database, config: Config, live: LiveWorkers, requests: Container[str]
+) -> list[Finding]:
     """Look for dead workers that own jobs, and for work that no live worker takes."""
-    live = await live_workers(app)
-    dead_after = app.config.worker.dead_after.total_seconds()
+    dead_after = config.worker.dead_after.total_seconds()
     return [
-        *await _workers(database, live, dead_after, _stale_setting(app)),
-        *await _unserved(database, live),
+        *await _workers(database, live, dead_after, _stale_setting(config)),
+        *await _unserved(database, live, requests),
     ]
 
 
 def has_worker(type: str, capability: str | None, live: LiveWorkers) -> bool:
     """Whether one of these workers runs schedules of this type and capability."""
     return any(
-        type in worker["schedule_types"]
-        and (capability is None or capability in worker["capabilities"])
+        type in worker.schedule_types and (capability is None or capability in worker.capabilities)
         for worker in live
     )
 
 
-def _stale_setting(app: Forge) -> str:
-    by_message = app.config.transport.queues is not None
+def _stale_setting(config: Config) -> str:
+    by_message = config.transport.queues is not None
     return "[transport.sqs] locked_timeout" if by_message else "[worker] stale_threshold"
 
 
@@ -67,8 +66,10 @@ async def _workers(
     return findings
 
 
-async def _unserved(database: Database, live: LiveWorkers) -> list[Finding]:
-    waiting = _unserved_lanes(await database.run(jobs.survey()), live)
+async def _unserved(
+    database: Database, live: LiveWorkers, requests: Container[str]
+) -> list[Finding]:
+    waiting = _unserved_lanes(await database.run(jobs.survey()), live, requests)
     findings = [problem("work", message, advice) for message, advice in waiting]
     if types := await _unserved_types(database, live):
         advice = (
@@ -82,20 +83,22 @@ async def _unserved(database: Database, live: LiveWorkers) -> list[Finding]:
     return findings or [ok("work", "every type and every waiting job has a live worker")]
 
 
-def _unserved_lanes(lanes: Sequence[Lane], live: LiveWorkers) -> list[tuple[str, str]]:
+def _unserved_lanes(
+    lanes: Sequence[Lane], live: LiveWorkers, requests: Container[str]
+) -> list[tuple[str, str]]:
     """Return the due work that no live worker takes, each with advice."""
-    workers = [Registration(**{name: row[name] for name in Registration._fields}) for row in live]
+    workers = [_registration(worker) for worker in live]
     unserved = {
         (lane.job_type, lane.queue, lane.worker_capability): lane
         for lane in lanes
-        if not lane.due_in and not any(serves(worker, lane) for worker in workers)
+        if not lane.due_in and not any(serves(worker, lane, requests) for worker in workers)
     }
     return [_explain(lane, workers) for lane in unserved.values()]
 
 
 async def _unserved_types(database: Database, live: LiveWorkers) -> list[str]:
     """Return the registered job types that no live worker runs."""
-    served = {name for worker in live for name in worker["job_types"]}
+    served = {name for worker in live for name in worker.job_types}
     return [name for name in await database.run(job_types.names()) if name not in served]
 
 
@@ -106,6 +109,10 @@ def _unserved_schedules(types: Rows, live: LiveWorkers) -> str:
         for row in types
         if row["enabled"] and not has_worker(row["type"], row["worker_capability"], live)
     )
+
+
+def _registration(worker: WorkerRecord) -> Registration:
+    return Registration(**{name: getattr(worker, name) for name in Registration._fields})
 
 
 def _for(capability: str | None) -> str:

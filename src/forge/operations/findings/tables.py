@@ -4,9 +4,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from forge.cli.doctor.finding import Finding, ok, problem, warning
 from forge.config.settings import RetentionConfig
 from forge.core.duration import format_duration
+from forge.core.finding import Finding, ok, problem, warning
 from forge.store import doctor
 from forge.store.connection.database import Database
 

@@ -1,4 +1,4 @@
-"""Findings of `forge doctor`: level, message and advice."""
+"""What a check of the installation found: level, message and advice."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -3,7 +3,7 @@
 from itertools import groupby
 from typing import Any
 
-from forge.cli.doctor.finding import Finding, warning
+from forge.core.finding import Finding, warning
 from forge.store import doctor
 from forge.store.connection.database import Database
 from forge.store.roles import ROLES, granted_rights, held, is_granted

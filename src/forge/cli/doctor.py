@@ -15,11 +15,12 @@ def doctor(app_option: str | None, config_path: Path | None, as_json: bool) -> i
 
     The exit code is 1 if there is a problem, and 0 if there are only warnings.
     """
-    from forge.cli.doctor.checkup import check_up
     from forge.cli.output import print_findings, print_json
     from forge.cli.project import find_database, run
 
-    findings = run(find_database(app_option, config_path), check_up)
+    findings = run(
+        find_database(app_option, config_path), lambda app: app.findings(include_ok=True)
+    )
     is_healthy = all(finding.level != "problem" for finding in findings)
     if as_json:
         print_json({"ok": is_healthy, "findings": findings})

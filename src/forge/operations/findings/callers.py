@@ -1,20 +1,11 @@
 """Checks of row security: whether callers are signed and accepted, and the API's rights."""
 
-import asyncio
-import logging
-
-from forge.app import Forge
-from forge.cli.doctor.finding import Finding, ok, problem, warning
-from forge.core.errors import ConfigError, DatabaseUnavailable, SchemaMissing, StatementRefused
+from forge.core.errors import StatementRefused
+from forge.core.finding import Finding, ok, problem, warning
 from forge.store import doctor
 from forge.store.connection.database import Database
 from forge.store.connection.tenant import is_operator, standing
 from forge.store.roles import API_ROLE
-
-# Seconds that a starting server waits for these checks.
-STARTUP_TIMEOUT = 3.0
-
-log = logging.getLogger("forge.server")
 
 
 async def check_callers(database: Database) -> Finding:
@@ -48,31 +39,3 @@ async def check_api_rights(database: Database) -> Finding:
         "run `forge migrate --roles` as the owner, and grant forge_api to this login, or set "
         "[server] database_url to a login that has it",
     )
-
-
-async def log_api_rights(app: Forge) -> None:
-    """Log the role that the server acts as; skip it if the database is unavailable."""
-    database = await (await app.session()).database()
-    try:
-        async with asyncio.timeout(STARTUP_TIMEOUT):
-            finding = await check_api_rights(database)
-    except (TimeoutError, DatabaseUnavailable, SchemaMissing, StatementRefused):
-        return
-    if finding.level == "ok":
-        log.info("rights: %s", finding.message)
-    else:
-        log.warning("rights: %s; %s", finding.message, finding.advice)
-
-
-async def require_accepted_callers(app: Forge) -> None:
-    """Raise if every request would fail; skip the check if the database is unavailable."""
-    database = await (await app.session()).database()
-    try:
-        async with asyncio.timeout(STARTUP_TIMEOUT):
-            finding = await check_callers(database)
-    except (TimeoutError, DatabaseUnavailable, SchemaMissing, StatementRefused):
-        return
-    if finding.level == "problem":
-        raise ConfigError(f"{finding.message}; {finding.advice}")
-    if finding.level == "warning":
-        log.warning("callers: %s; %s", finding.message, finding.advice)

@@ -1,0 +1,1 @@
+"""What an operator should know: checks of the database, the rights, the tables and the work."""
