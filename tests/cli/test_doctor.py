@@ -92,7 +92,7 @@ def test_types_without_a_worker_and_dead_workers_with_jobs_are_found(project: Pr
 
     assert "and owns 1 jobs" in ended.stdout
     assert "workers: none is alive" in ended.stdout
-    assert "no live worker runs fail" in ended.stdout
+    assert "no live worker runs environment, fail" in ended.stdout
 
 
 def test_misconfigured_tables_are_found(project: Project) -> None:
