@@ -6,8 +6,8 @@ import { connection } from './connection.svelte';
 import { isOutage } from './request';
 
 export interface ResourceOptions {
-  /** Milliseconds between two loads while the page is live; default: it is loaded once. */
-  readonly every?: number;
+  /** Milliseconds between two loads while the page is live; undefined: it is loaded once. */
+  readonly every?: number | (() => number | undefined);
   /** Whether data is shown until that of other parameters has arrived. */
   readonly keep?: boolean;
 }
@@ -20,13 +20,13 @@ export class Resource<T> {
   error = $state.raw<ForgeError>();
   isLoading = $state(false);
   #load: (signal: AbortSignal) => Promise<T>;
-  #every: number | undefined;
+  #every: () => number | undefined;
   #abort: AbortController | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(load: (signal: AbortSignal) => Promise<T>, { every }: ResourceOptions) {
     this.#load = load;
-    this.#every = every;
+    this.#every = typeof every === 'function' ? every : () => every;
   }
 
   /** Load now; keep the data until the answer arrives. */
@@ -57,13 +57,15 @@ export class Resource<T> {
 
   /** Continue after a pause, or while the page was hidden. */
   wake(): void {
-    if (!this.#abort && (this.#every || (this.error && isOutage(this.error)))) void this.refresh();
+    if (!this.#abort && (this.#every() || (this.error && isOutage(this.error))))
+      void this.refresh();
   }
 
   #plan(): void {
     const isCutOff = this.error && isOutage(this.error);
-    if (!this.#every && !isCutOff) return;
-    const usual = this.#every ?? 2000;
+    const every = this.#every();
+    if (!every && !isCutOff) return;
+    const usual = every ?? 2000;
     // An outage is retried in any case, ever more slowly; other errors at the usual pace.
     const delay = isCutOff
       ? Math.min(LONGEST_DELAY, Math.max(1000, 500 * 2 ** Math.min(connection.failures, 8)))

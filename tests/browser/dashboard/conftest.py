@@ -20,6 +20,7 @@ from tests.http.live_client import Served
 # Milliseconds in which a change reaches the page.
 PATIENCE = 15_000
 MANAGER = ("user", "staff", "manager")
+TRACES = "https://traces.example/{trace_id}?tab=1"
 # Where to keep a picture of each screen; without it none are made.
 PICTURES = os.environ.get("FORGE_TEST_PICTURES")
 expect.set_options(timeout=PATIENCE)
@@ -141,7 +142,7 @@ async def dashboard(
     work: Work,
 ) -> AsyncIterator[Dashboard]:
     """A browser, a server, and a worker with the types of `tests/browser/dashboard/jobs.py`."""
-    app = make_app(dashboard={"label": "staging"})
+    app = make_app(dashboard={"label": "staging", "trace_url": TRACES})
     register(app)
     stage.reset()
     dashboard = Dashboard(context, app, make_server_app(app), token)

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel
 
-from forge import Forge, JobContext, NonRetryable
+from forge import Forge, JobContext, NonRetryable, Retry
 from tests.browser.jobs import stage
 
 __all__ = ["HOSTILE", "register", "stage"]
@@ -39,3 +39,12 @@ def register(app: Forge) -> None:
     async def break_down(ctx: JobContext, input: dict[str, str]) -> None:
         """Fail for good."""
         raise NonRetryable(input.get("reason", "out of paper"))
+
+    @app.job(retry=Retry(max_attempts=3, backoff="fixed", max_backoff="1s"))
+    async def import_orders(ctx: JobContext, input: dict[str, str]) -> None:
+        """Write to the log, dispatch a job, and fail at the first attempt."""
+        ctx.log.info("read the file", rows=500, name=input.get("name", "orders.csv"))
+        ctx.log.warning("skipped a row", row=7)
+        if ctx.attempt == 1:
+            raise ConnectionError("storage is unavailable")
+        await app.dispatch("greet", {"orders": "500"}, correlation_id=ctx.correlation_id)

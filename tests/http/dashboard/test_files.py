@@ -66,6 +66,16 @@ async def test_head_request_returns_headers_only(http: httpx.AsyncClient) -> Non
     assert page.content == b""
 
 
+async def test_page_has_the_address_of_traces(
+    make_app: MakeApp, make_server_app: MakeServerApp
+) -> None:
+    trace_url = "https://traces.example/trace/{trace_id}?from=forge&tab=1"
+    async with client(make_server_app(make_app(dashboard={"trace_url": trace_url}))) as http:
+        page = (await http.get("/")).text
+
+    assert f'<meta name="forge-trace-url" content="{trace_url.replace("&", "&amp;")}" />' in page
+
+
 async def test_label_is_escaped(make_app: MakeApp, make_server_app: MakeServerApp) -> None:
     label = '"><script>alert(1)</script>'
     async with client(make_server_app(make_app(dashboard={"label": label}))) as http:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 BUILT = Path(__file__).parent / "built"
-# Written in index.html by `dashboard/index.html`.
-LABEL = '<meta name="forge-label" content="" />'
+# An empty value in `dashboard/index.html`, which the server fills in.
+META = '<meta name="forge-{}" content="{}" />'
 
 
 class BuiltFile(NamedTuple):
@@ -44,9 +44,10 @@ def assets() -> Mapping[str, BuiltFile]:
 
 
 @cache
-def page(label: str | None) -> BuiltFile:
-    """Return the page, with the label of this environment."""
+def page(label: str | None, trace_url: str | None) -> BuiltFile:
+    """Return the page, with the settings of this environment."""
     text = (BUILT / "index.html").read_text("utf-8")
-    if label is not None:
-        text = text.replace(LABEL, f'<meta name="forge-label" content="{escape(label)}" />')
+    for name, value in (("label", label), ("trace-url", trace_url)):
+        if value is not None:
+            text = text.replace(META.format(name, ""), META.format(name, escape(value)))
     return BuiltFile.of(text.encode(), ".html")

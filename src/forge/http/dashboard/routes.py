@@ -29,7 +29,8 @@ IMMUTABLE = "public, max-age=31536000, immutable"
 @router.api_route("/", methods=["GET", "HEAD"], name="dashboard")
 def get_page(request: Request) -> Response:
     """Return the dashboard; it signs in by itself."""
-    return _answer(request, page(request.app.state.forge.config.dashboard.label), REVALIDATE)
+    settings = request.app.state.forge.config.dashboard
+    return _answer(request, page(settings.label, settings.trace_url), REVALIDATE)
 
 
 @router.api_route("/assets/{asset}", methods=["GET", "HEAD"], name="dashboard_file")

@@ -1,0 +1,185 @@
+"""One job: what happened to it, why it waits, and what can be done with it."""
+
+from uuid import uuid4
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from forge import JobFailed
+from tests.browser.dashboard.conftest import MANAGER, Dashboard, picture
+from tests.browser.dashboard.jobs import HOSTILE, stage
+
+LARGE = 2**63 - 1
+TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
+TRACEPARENT = f"00-{TRACE_ID}-00f067aa0ba902b7-01"
+ROLES = [("viewer", "staff"), ("user",), ("user", "staff"), MANAGER]
+
+
+async def shown_routes(page: Page) -> set[str]:
+    """Return the routes of the actions that a page shows."""
+    found = page.locator("[data-route]")
+    return set(await found.evaluate_all("all => all.map((one) => one.dataset.route)"))
+
+
+def panel(page: Page, title: str) -> Locator:
+    return page.locator("section.panel", has=page.get_by_role("heading", name=title, exact=True))
+
+
+async def test_job_tells_its_story_with_logs_errors_and_relatives(dashboard: Dashboard) -> None:
+    run = uuid4()
+    job = await dashboard.app.dispatch(
+        "import_orders",
+        {"name": HOSTILE},
+        auth={"name": HOSTILE},
+        meta={"origin": HOSTILE},
+        correlation_id=run,
+    )
+    await job.result()
+    page = await dashboard.open(f"/jobs/{job.id}")
+    timeline = panel(page, "Timeline")
+
+    await expect(timeline.get_by_text("attempt 1 failed")).to_be_visible()
+    await expect(timeline.locator(".note", has_text="ConnectionError: storage")).to_be_visible()
+    await expect(timeline.locator("summary", has_text="2 log lines")).to_have_count(2)
+    await expect(timeline.get_by_text("skipped a row")).to_have_count(2)
+    await expect(timeline.get_by_text("row=7")).to_have_count(2)
+    await timeline.locator("summary", has_text="traceback").click()
+    await expect(timeline.locator("pre")).to_contain_text("in import_orders")
+    await expect(timeline.get_by_text("attempt 2 completed")).to_be_visible()
+    await expect(timeline.get_by_text("onerror=alert(1)")).to_have_count(3)
+    await expect(panel(page, "Facts").get_by_text("onerror=alert(1)")).to_have_count(1)
+    for title in ("Caller", "Metadata"):
+        await expect(panel(page, title).get_by_text("onerror=alert(1)")).to_have_count(1)
+    await picture(page, "job-story")
+
+    related = panel(page, "Related jobs")
+    await expect(related.get_by_role("heading")).to_contain_text(
+        ["Related jobs", "Dispatched by this job", "Same correlation"]
+    )
+    await related.get_by_role("link", name="greet").first.click()
+    await expect(related.get_by_role("link", name="import_orders")).to_have_count(2)
+    await related.locator("h3", has_text="Same correlation").get_by_role("link").click()
+    await expect(page.locator("tr[data-row]")).to_have_count(2)
+    assert page.url.endswith(f"#/jobs?correlation_id={run}")
+
+
+async def test_job_links_to_its_trace(dashboard: Dashboard) -> None:
+    job = await dashboard.app.dispatch("greet", {}, delay="1h", traceparent=TRACEPARENT)
+
+    page = await dashboard.open(f"/jobs/{job.id}")
+
+    link = panel(page, "Facts").get_by_role("link", name=TRACE_ID)
+    await expect(link).to_have_attribute("href", f"https://traces.example/{TRACE_ID}?tab=1")
+
+
+async def test_waiting_job_says_why_it_does_not_run(dashboard: Dashboard) -> None:
+    job = await dashboard.app.dispatch("greet", {}, delay="1h")
+    page = await dashboard.open(f"/jobs/{job.id}")
+    why = page.locator("[data-reason]")
+    await expect(why).to_have_attribute("data-reason", "due_later")
+    await expect(why).to_contain_text("It is scheduled for")
+    await picture(page, "job-waiting")
+
+    await dashboard.app.pause(type="greet", reason="the printer burns")
+    await (await dashboard.app.run_now(job.id)).result()
+
+    await expect(why).to_contain_text("the printer burns")
+    await expect(panel(page, "Timeline").get_by_text("due", exact=True)).to_have_count(0)
+
+
+async def test_job_shows_its_progress_live_and_its_end(dashboard: Dashboard) -> None:
+    job = await dashboard.app.dispatch("export_users", {"format": "csv", "rows": 3})
+    page = await dashboard.open(f"/jobs/{job.id}")
+    await expect(page.locator("[data-status=running]")).to_be_visible()
+
+    stage.advance(60)
+    await expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "60")
+    await expect(page.get_by_text("row 60 of 100")).to_be_visible()
+    await picture(page, "job-running")
+    stage.advance(100)
+
+    await expect(page.locator("[data-status=completed]")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Output")).to_be_visible()
+    await expect(page.get_by_text("rows: 3")).to_have_count(2)
+
+
+async def test_job_is_cancelled_with_a_reason(dashboard: Dashboard) -> None:
+    job = await dashboard.app.dispatch("export_users", {})
+    page = await dashboard.open(f"/jobs/{job.id}")
+    await expect(page.locator("[data-status=running]")).to_be_visible()
+
+    await page.get_by_role("button", name="Cancel job…").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Reason").fill("wrong customer's data")
+    await expect(dialog.get_by_text("forge jobs cancel")).to_contain_text(f"{job.id}")
+    await picture(page, "job-cancel")
+    await dialog.get_by_role("button", name="Cancel job").click()
+
+    await expect(page.locator("[data-status=cancelled]")).to_be_visible()
+    await expect(page.get_by_role("button", name="Cancel job…")).to_be_disabled()
+    events = await dashboard.audit()
+    assert ("job_cancel_requested", "ann", "wrong customer's data") in events
+
+
+async def test_waiting_job_runs_now_and_a_final_one_is_deleted(dashboard: Dashboard) -> None:
+    job = await dashboard.app.dispatch("greet", {"text": "hello"}, delay="1h")
+    page = await dashboard.open(f"/jobs/{job.id}")
+
+    await page.get_by_role("button", name="Run now").click()
+    await expect(page.locator("[data-status=completed]")).to_be_visible()
+    await page.get_by_role("button", name="Delete job…").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete job").click()
+    await page.locator(".toast", has_text="Deletion requested.").get_by_role("link").click()
+    await expect(page.get_by_role("heading", name="forge.delete")).to_be_visible()
+    await expect(page.locator("[data-status=completed]")).to_be_visible()
+    await page.go_back()
+
+    await expect(page.get_by_text("Not found.")).to_be_visible()
+    dashboard.provoke("404")
+
+
+@pytest.mark.parametrize("roles", ROLES, ids=" ".join)
+async def test_buttons_are_those_that_the_caller_may_use(
+    dashboard: Dashboard, roles: tuple[str, ...]
+) -> None:
+    job = await dashboard.app.dispatch("greet", {}, delay="1h")
+    everything = {
+        "POST /_api/jobs/{job_id}/cancel",
+        "POST /_api/jobs/{job_id}/run_now",
+        "DELETE /_api/jobs/{job_id}",
+    }
+
+    page = await dashboard.open(f"/jobs/{job.id}", *roles)
+    allowed = set((await dashboard.me(*roles))["allowed"])
+
+    await expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
+    assert await shown_routes(page) == everything & allowed
+    if "viewer" in roles:
+        assert await shown_routes(page) == set()
+
+
+async def test_hostile_text_is_shown_as_text(dashboard: Dashboard) -> None:
+    options = {"queue": "default", "tags": [HOSTILE], "idempotency_key": HOSTILE}
+    job = await dashboard.app.dispatch("break_down", {"reason": HOSTILE, HOSTILE: "x"}, **options)
+    with pytest.raises(JobFailed):
+        await job.result()
+
+    page = await dashboard.open("/jobs")
+    await expect(page.locator("td.what")).to_contain_text("onerror=alert(1)")
+    await dashboard.go(page, f"/jobs/{job.id}")
+
+    for title, count in (("Timeline", 2), ("Facts", 2), ("Input", 2)):
+        panel = page.locator("section.panel", has=page.get_by_role("heading", name=title))
+        await expect(panel.get_by_text("onerror=alert(1)")).to_have_count(count)
+    assert await page.locator("main img").count() == 0
+    await picture(page, "job-failed")
+
+
+async def test_large_integers_are_intact(dashboard: Dashboard) -> None:
+    job = await dashboard.app.dispatch("greet", {"order": LARGE, "text": "9007199254740993"})
+    await job.result()
+
+    page = await dashboard.open(f"/jobs/{job.id}")
+
+    await expect(page.get_by_text(f"order: {LARGE}")).to_have_count(2)
+    await expect(page.get_by_text('text: "9007199254740993"')).to_have_count(2)
