@@ -23,7 +23,7 @@ from forge.calls.run import CallRunner
 from forge.config.settings import Config, given_or_loaded, given_url
 from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.events import Events
-from forge.core.finding import Finding
+from forge.core.finding import Finding, most_severe_first
 from forge.core.job import JobRecord
 from forge.core.job_filter import InputValue, JobFilter
 from forge.core.job_statistics import JobStatistics, StatisticsByType
@@ -34,6 +34,7 @@ from forge.core.new_job import (
     check_uuid,
     parse_uuid,
 )
+from forge.core.overview import Overview
 from forge.core.pause import Pause
 from forge.core.timeline import Timeline
 from forge.core.why import Why
@@ -55,7 +56,6 @@ from forge.jobs.statistics_reader import StatisticsFilters, read_by_type, read_s
 from forge.jobs.timeline import read_timeline
 from forge.jobs.watch_token import own_watch_token
 from forge.jobs.why import find_why
-from forge.operations.findings.checkup import Checkup
 from forge.operations.pauses import PausedType, Pauses
 from forge.operations.workers import Workers
 from forge.schedules.app_schedules import Schedules
@@ -125,7 +125,6 @@ class Forge:
         self._dead_letters = DeadLetters(sessions, self.catalog, self.dispatcher, reprocess)
         self._pauses = Pauses(sessions)
         self._workers = Workers(sessions)
-        self._checkup = Checkup(sessions, self._workers, REQUESTS)
 
     @property
     def config(self) -> Config:
@@ -398,10 +397,22 @@ class Forge:
         """Return the totals of each job type and queue, those with the most jobs first."""
         return await read_by_type(self._sessions.run, **filters)
 
+    async def overview(self) -> Overview:
+        """Return the state of the whole system: jobs, workers, and what needs attention."""
+        # Imported here, as in findings(): few programs need it.
+        from forge.operations.overview import read_overview
+
+        return await read_overview(self._sessions)
+
     async def findings(self, *, include_ok: bool = False) -> list[Finding]:
-        """Return what an operator should know; with `include_ok` also the checks that passed."""
-        findings = await self._checkup.run()
-        return [finding for finding in findings if include_ok or finding.level != "ok"]
+        """Return what an operator should know, the most severe first.
+
+        With `include_ok` all results in the order of the checks, also of those that passed.
+        """
+        from forge.operations.findings.checkup import Checkup
+
+        findings = await Checkup(self._sessions, self._workers, REQUESTS).run()
+        return findings if include_ok else most_severe_first(findings)
 
     async def rerun(
         self,

@@ -20,10 +20,10 @@ def test_healthy_database_with_a_worker_has_no_problem(project: Project) -> None
     assert ended.returncode == 0, ended.stdout
     assert "problem" not in ended.stdout
     assert checked["ok"]
-    assert levels(checked, "work") == ["ok"]
-    assert levels(checked, "workers") == ["ok"]
-    assert {"database", "version", "clock", "migrations", "grants", "bloat", "snapshots"} <= {
-        finding["check"] for finding in checked["findings"]
+    assert severities(checked, "work") == ["ok"]
+    assert severities(checked, "workers") == ["ok"]
+    assert {"database", "version", "clock", "migrations", "grants", "tables", "snapshots"} <= {
+        finding["code"] for finding in checked["findings"]
     }
 
 
@@ -43,7 +43,7 @@ def test_a_missing_migration_is_found(project: Project) -> None:
     ended = project.forge("doctor")
 
     assert ended.returncode == 1
-    assert "missing: 0002_triggers" in ended.stdout
+    assert "missing_migrations: migrations are missing: 0002_triggers" in ended.stdout
     assert "-> run `forge migrate`" in ended.stdout
 
 
@@ -59,8 +59,8 @@ def test_jobs_beyond_their_retention_are_found(project: Project) -> None:
     project.rows("update forge_jobs set completed_at = now() - interval '7 days 1 minute'")
     barely = project.json("doctor")
 
-    assert levels(overdue, "retention") == ["warning"]
-    assert levels(barely, "retention") == ["ok"]
+    assert severities(overdue, "overdue_retention") == ["warning"]
+    assert severities(barely, "retention") == ["ok"]
 
 
 def test_unserved_work_is_found_and_explained(project: Project) -> None:
@@ -91,7 +91,7 @@ def test_types_without_a_worker_and_dead_workers_with_jobs_are_found(project: Pr
         ended = project.forge("doctor")
 
     assert "and owns 1 jobs" in ended.stdout
-    assert "workers: none is alive" in ended.stdout
+    assert "no_worker: no worker is alive" in ended.stdout
     assert "no live worker runs environment, fail" in ended.stdout
 
 
@@ -135,5 +135,5 @@ def test_doctor_reports_the_grants_of_the_role(project: Project) -> None:
     project.rows("drop role forge_doctor_test")
 
 
-def levels(checked: dict[str, Any], check: str) -> list[str]:
-    return [found["level"] for found in checked["findings"] if found["check"] == check]
+def severities(checked: dict[str, Any], code: str) -> list[str]:
+    return [found["severity"] for found in checked["findings"] if found["code"] == code]

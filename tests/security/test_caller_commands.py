@@ -42,7 +42,7 @@ def finding(project: Project) -> dict[str, Any]:
     findings: list[dict[str, Any]] = json.loads(project.forge("doctor", "--json").stdout)[
         "findings"
     ]
-    return next(each for each in findings if each["check"] == "callers")
+    return next(each for each in findings if each["code"].endswith("callers"))
 
 
 def test_a_server_with_the_registered_secret_starts(project: Project) -> None:
@@ -53,7 +53,7 @@ def test_a_server_with_the_registered_secret_starts(project: Project) -> None:
         assert "not signed" not in child.output()
 
     assert "callers: signed" in said
-    assert finding(project)["level"] == "ok"
+    assert finding(project)["severity"] == "ok"
 
 
 def test_a_server_with_another_secret_fails_with_a_remedy(project: Project) -> None:
@@ -63,7 +63,7 @@ def test_a_server_with_another_secret_fails_with_a_remedy(project: Project) -> N
 
     assert ended.returncode == 2
     assert "forge migrate --roles" in ended.stderr
-    assert finding(project)["level"] == "problem"
+    assert finding(project)["severity"] == "problem"
 
 
 def test_without_a_key_server_and_doctor_warn_about_row_security(project: Project) -> None:
@@ -75,7 +75,7 @@ def test_without_a_key_server_and_doctor_warn_about_row_security(project: Projec
         wait_until(lambda: warned in child.output(), 10, "the server has warned")
 
     assert "callers: not signed" in said
-    assert finding(project)["level"] == "warning"
+    assert finding(project)["severity"] == "warning"
 
 
 def test_a_key_stays_when_the_roles_are_made_without_a_secret(project: Project) -> None:

@@ -38,9 +38,9 @@ def warnings(project: Project, command: str) -> dict[str, str]:
     found = json.loads(project.forge(command, "--json").stdout)
     listed = found["findings"] if command == "doctor" else found["warnings"]
     return {
-        entry["message"]: entry["advice"]
+        entry["message"]: entry["action"]
         for entry in listed
-        if entry["check"] in ("owner", "schema", "roles")
+        if entry["code"] in ("superuser_owner", "schema_creators", "excess_rights")
     }
 
 
@@ -80,52 +80,52 @@ def test_an_ordinary_owner_has_nothing_to_be_warned_about(owned: Project) -> Non
     [
         (
             "grant update, delete on forge_jobs to forge_api",
-            "roles: forge_api has more rights than `forge migrate --roles` grants: "
+            "excess_rights: forge_api has more rights than `forge migrate --roles` grants: "
             "DELETE, UPDATE on table forge_jobs",
             "revoke all on table forge_jobs from forge_api; then run `forge migrate --roles`",
         ),
         (
             "grant update (status) on forge_jobs to forge_api",
-            "roles: forge_api has more rights than `forge migrate --roles` grants: "
+            "excess_rights: forge_api has more rights than `forge migrate --roles` grants: "
             "UPDATE on table forge_jobs",
             "revoke all on table forge_jobs from forge_api; then run `forge migrate --roles`",
         ),
         (
             "grant select on forge_jobs to public",
-            "roles: PUBLIC has more rights than `forge migrate --roles` grants: "
+            "excess_rights: PUBLIC has more rights than `forge migrate --roles` grants: "
             "SELECT on table forge_jobs",
             "revoke all on table forge_jobs from PUBLIC; then run `forge migrate --roles`",
         ),
         (
             "grant execute on function forge_job_estimates to public",
-            "roles: PUBLIC has more rights than `forge migrate --roles` grants: "
+            "excess_rights: PUBLIC has more rights than `forge migrate --roles` grants: "
             "EXECUTE on function forge_job_estimates",
             "revoke all on function forge_job_estimates from PUBLIC; "
             "then run `forge migrate --roles`",
         ),
         (
             "grant create on schema public to public",
-            "schema: PUBLIC can create objects in schema public, next to Forge's",
+            "schema_creators: PUBLIC can create objects in schema public, next to Forge's",
             "revoke create on schema public from PUBLIC",
         ),
         (
             f"grant create on schema public to {STRANGER}",
-            f"schema: {STRANGER} can create objects in schema public, next to Forge's",
+            f"schema_creators: {STRANGER} can create objects in schema public, next to Forge's",
             f"revoke create on schema public from {STRANGER}",
         ),
         (
             "alter role forge_api bypassrls",
-            "roles: forge_api bypasses row security",
+            "excess_rights: forge_api bypasses row security",
             "alter role forge_api nobypassrls",
         ),
         (
             "grant forge_worker to forge_api",
-            "roles: forge_api has more rights than it needs, as a member of forge_worker",
+            "excess_rights: forge_api has more rights than it needs, as a member of forge_worker",
             "revoke forge_worker from forge_api",
         ),
         (
             "grant forge to forge_api",
-            "roles: forge_api is a member of forge, which owns Forge's tables",
+            "excess_rights: forge_api is a member of forge, which owns Forge's tables",
             "revoke forge from forge_api",
         ),
     ],
@@ -141,6 +141,6 @@ async def test_rights_that_nothing_needs_are_found_and_the_advice_removes_them(
     await grant_roles(granted)
 
     assert before == []
-    assert [f"{entry.check}: {entry.message}"[: len(message)] for entry in found] == [message]
-    assert [entry.advice for entry in found] == [advice]
+    assert [f"{entry.code}: {entry.message}"[: len(message)] for entry in found] == [message]
+    assert [entry.action for entry in found] == [advice]
     assert await check_rights(granted, is_embedded=True) == []

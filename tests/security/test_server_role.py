@@ -82,5 +82,5 @@ def test_without_the_role_server_and_doctor_warn(
     findings = json.loads(shop.forge("doctor", "--json").stdout)["findings"]
 
     assert sent.status_code == 202
-    (found,) = [each for each in findings if each["check"] == "server"]
-    assert (found["level"], warned in found["message"]) == ("warning", True)
+    (found,) = [each for each in findings if each["code"] == "excess_api_rights"]
+    assert (found["severity"], warned in found["message"]) == ("warning", True)

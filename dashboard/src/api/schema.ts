@@ -412,12 +412,28 @@ export interface components {
       position: components['schemas']['Position'] | null;
       status: components['schemas']['Status'];
     };
+    /** @description Something that an operator should know. */
+    FindingOut: {
+      /** @description What to do about it. */
+      action: string | null;
+      code: string;
+      /** @description What the message is made of; depends on the code. */
+      facts: {
+        [key: string]: unknown;
+      };
+      message: string;
+      /** @enum {string} */
+      severity: 'info' | 'warning' | 'problem';
+    };
     /** @description The status of the server. */
     Health: {
       status: string;
     };
     Items_AttemptOut_: {
       items: components['schemas']['AttemptOut'][];
+    };
+    Items_FindingOut_: {
+      items: components['schemas']['FindingOut'][];
     };
     Items_JobTypeOut_: {
       items: components['schemas']['JobTypeOut'][];
@@ -647,6 +663,33 @@ export interface components {
       p50: number | null;
       p95: number | null;
       p99: number | null;
+    };
+    /** @description The job that has been due the longest, among those that are not paused. */
+    OldestReadyOut: {
+      /** Format: uuid */
+      job_id: string;
+      job_type: string;
+      queue: string;
+      /** Format: date-time */
+      scheduled_at: string;
+      waiting_seconds: number;
+    };
+    /** @description The state of the whole system. */
+    OverviewOut: {
+      /** Format: date-time */
+      at: string;
+      /** @description Dead letters that wait for review. */
+      dead_letters_waiting: number;
+      jobs: {
+        [key: string]: components['schemas']['Count'];
+      };
+      /** @description Null: no job is due. */
+      oldest_ready: components['schemas']['OldestReadyOut'] | null;
+      pauses: components['schemas']['PauseOut'][];
+      /** @description Enabled schedules whose last run failed. */
+      schedules_failing: components['schemas']['Count'];
+      slots: components['schemas']['SlotsOut'];
+      workers: components['schemas']['WorkersByStateOut'];
     };
     /** @description What to pause, for how long, and why. */
     PauseIn: {
@@ -984,6 +1027,12 @@ export interface components {
       next_cursor: string | null;
     };
     ServerMessage: components['schemas']['JobMessage'] | components['schemas']['ErrorMessage'];
+    /** @description The slots of the live workers. */
+    SlotsOut: {
+      /** @description At the last heartbeats. */
+      in_use: number;
+      total: number;
+    };
     /**
      * @description The coarser state that APIs return together with the status.
      * @enum {string}
@@ -1175,6 +1224,14 @@ export interface components {
       state: 'alive' | 'drained' | 'draining' | 'dead';
       version: string;
     };
+    /** @description How many workers are in each state. */
+    WorkersByStateOut: {
+      alive: number;
+      /** @description Without a heartbeat; forgotten after a while. */
+      dead: number;
+      drained: number;
+      draining: number;
+    };
   };
   responses: never;
   parameters: never;
@@ -1209,8 +1266,10 @@ export type EntryKind = components['schemas']['EntryKind'];
 export type ErrorMessage = components['schemas']['ErrorMessage'];
 export type EtaBounds = components['schemas']['EtaBounds'];
 export type EtaOut = components['schemas']['EtaOut'];
+export type FindingOut = components['schemas']['FindingOut'];
 export type Health = components['schemas']['Health'];
 export type ItemsAttemptOut = components['schemas']['Items_AttemptOut_'];
+export type ItemsFindingOut = components['schemas']['Items_FindingOut_'];
 export type ItemsJobTypeOut = components['schemas']['Items_JobTypeOut_'];
 export type ItemsPauseOut = components['schemas']['Items_PauseOut_'];
 export type ItemsWorkerOut = components['schemas']['Items_WorkerOut_'];
@@ -1224,6 +1283,8 @@ export type LiveJob = components['schemas']['LiveJob'];
 export type LiveProblem = components['schemas']['LiveProblem'];
 export type MeOut = components['schemas']['MeOut'];
 export type Milliseconds = components['schemas']['Milliseconds'];
+export type OldestReadyOut = components['schemas']['OldestReadyOut'];
+export type OverviewOut = components['schemas']['OverviewOut'];
 export type PauseIn = components['schemas']['PauseIn'];
 export type PauseOut = components['schemas']['PauseOut'];
 export type Position = components['schemas']['Position'];
@@ -1245,6 +1306,7 @@ export type ScheduleDetail = components['schemas']['ScheduleDetail'];
 export type ScheduleOut = components['schemas']['ScheduleOut'];
 export type SchedulePage = components['schemas']['SchedulePage'];
 export type ServerMessage = components['schemas']['ServerMessage'];
+export type SlotsOut = components['schemas']['SlotsOut'];
 export type State = components['schemas']['State'];
 export type StatisticsByTypeOut = components['schemas']['StatisticsByTypeOut'];
 export type StatisticsOut = components['schemas']['StatisticsOut'];
@@ -1260,3 +1322,4 @@ export type UnsubscribeMessage = components['schemas']['UnsubscribeMessage'];
 export type WatchTokenOut = components['schemas']['WatchTokenOut'];
 export type WhyOut = components['schemas']['WhyOut'];
 export type WorkerOut = components['schemas']['WorkerOut'];
+export type WorkersByStateOut = components['schemas']['WorkersByStateOut'];

@@ -1,4 +1,4 @@
-"""`forge doctor`: checks the installation and prints findings with advice."""
+"""`forge doctor`: checks the installation and prints findings with what to do."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def doctor(app_option: str | None, config_path: Path | None, as_json: bool) -> i
     findings = run(
         find_database(app_option, config_path), lambda app: app.findings(include_ok=True)
     )
-    is_healthy = all(finding.level != "problem" for finding in findings)
+    is_healthy = all(finding.severity != "problem" for finding in findings)
     if as_json:
         print_json({"ok": is_healthy, "findings": findings})
     else:

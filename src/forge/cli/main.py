@@ -61,6 +61,7 @@ COMMANDS: CommandTable = {
         },
     ),
     "migrate": "forge.cli.migrate:migrate",
+    "overview": "forge.cli.overview:overview",
     "pause": "forge.cli.pauses:pause",
     "pauses": "forge.cli.pauses:pauses",
     "resume": "forge.cli.pauses:resume",

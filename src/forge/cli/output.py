@@ -32,6 +32,7 @@ COLOURS = {
     "drained": "yellow",
     "dead": "red",
     "ok": "green",
+    "info": "cyan",
     "warning": "yellow",
     "problem": "red",
 }
@@ -72,12 +73,12 @@ def print_either(as_json: bool, value: Any, line: str) -> None:
 
 
 def print_findings(findings: "Iterable[Finding]", *, stderr: bool = False) -> None:
-    """Write findings, each with its advice."""
+    """Write findings, each with what to do."""
     for finding in findings:
-        level = click.style(f"{finding.level:<8}", fg=COLOURS[finding.level])
-        click.echo(f"{level} {finding.check}: {finding.message}", err=stderr)
-        if finding.advice is not None:
-            click.echo(f"{'':<8} -> {finding.advice}", err=stderr)
+        severity = click.style(f"{finding.severity:<8}", fg=COLOURS[finding.severity])
+        click.echo(f"{severity} {terminal_safe(f'{finding.code}: {finding.message}')}", err=stderr)
+        if finding.action is not None:
+            say(f"{'':<8} -> {finding.action}", err=stderr)
 
 
 def print_table(columns: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:

@@ -1,28 +1,44 @@
-"""What a check of the installation found: level, message and advice."""
+"""What a check of the installation found: a code, a severity, one sentence, and what to do."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
-Level = Literal["ok", "warning", "problem"]
+# `info` is on purpose, such as a pause; a `problem` makes `forge doctor` fail.
+Severity = Literal["ok", "info", "warning", "problem"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The result of one check."""
 
-    level: Level
-    check: str
+    severity: Severity
+    code: str
     message: str
-    advice: str | None = None
+    # What to do about it; None where nothing has to be done.
+    action: str | None = None
+    # What the message is made of, as JSON has it.
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def ok(check: str, message: str) -> Finding:
-    return Finding("ok", check, message)
+def ok(code: str, message: str, **facts: Any) -> Finding:
+    return Finding("ok", code, message, None, facts)
 
 
-def warning(check: str, message: str, advice: str) -> Finding:
-    return Finding("warning", check, message, advice)
+def info(code: str, message: str, action: str, **facts: Any) -> Finding:
+    return Finding("info", code, message, action, facts)
 
 
-def problem(check: str, message: str, advice: str) -> Finding:
-    return Finding("problem", check, message, advice)
+def warning(code: str, message: str, action: str, **facts: Any) -> Finding:
+    return Finding("warning", code, message, action, facts)
+
+
+def problem(code: str, message: str, action: str, **facts: Any) -> Finding:
+    return Finding("problem", code, message, action, facts)
+
+
+def most_severe_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that are not ok, the problems first."""
+    order = get_args(Severity)
+    found = [finding for finding in findings if finding.severity != "ok"]
+    return sorted(found, key=lambda finding: order.index(finding.severity), reverse=True)

@@ -36,7 +36,7 @@ from forge.http.middleware.limits import RequestLimits
 from forge.http.middleware.request_metrics import RequestMetrics
 from forge.http.middleware.url import KnownQuery, TrailingSlash
 from forge.http.openapi import document
-from forge.http.operations import health, job_statistics, metrics, pauses, workers
+from forge.http.operations import health, job_statistics, metrics, overview, pauses, workers
 from forge.http.problems.error_handlers import install_error_handlers
 from forge.http.schedules import routes as schedules
 
@@ -53,6 +53,7 @@ ROUTERS = (
     workers.router,
     pauses.router,
     job_statistics.router,
+    overview.router,
     schedules.router,
     jobs.router,
     dead_letters.router,

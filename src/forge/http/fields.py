@@ -39,7 +39,6 @@ Delay = Annotated[
 PriorityValue = Literal[100, 75, 50, 25, 0]
 # One literal for names and values, so that errors have the path `$.priority`.
 AnyPriority = Literal["critical", "high", "normal", "low", "background", 100, 75, 50, 25, 0]
-Precision = Literal["exact", "at_least", "estimate"]
 BigInteger = Annotated[int, Field(ge=-(2**63), lt=2**63, strict=True)]
 Moment = Annotated[AwareDatetime, Field(strict=True)]
 Id = Annotated[UUID, Field(strict=True)]

@@ -1,1 +1,1 @@
-"""Acting on a running system: pauses, workers, findings."""
+"""Acting on a running system: pauses, workers, overview, findings."""

@@ -421,6 +421,8 @@ CREATE INDEX forge_outbox_due ON public.forge_outbox USING btree (send_at);
 
 CREATE INDEX forge_schedules_due ON public.forge_schedules USING btree (public.forge_lane((type)::text, ''::text, (worker_capability)::text, priority), next_run_at, id) WHERE (enabled AND (running_since IS NULL) AND (next_run_at IS NOT NULL));
 
+CREATE INDEX forge_schedules_failing ON public.forge_schedules USING btree (consecutive_failures DESC) WHERE (enabled AND (consecutive_failures > 0));
+
 CREATE INDEX forge_schedules_owned ON public.forge_schedules USING btree (worker_id) WHERE (running_since IS NOT NULL);
 
 CREATE INDEX forge_tenant_statistics_minute ON public.forge_tenant_statistics USING btree (minute);

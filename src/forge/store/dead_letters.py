@@ -152,6 +152,15 @@ def _filter(filter: LetterFilter) -> tuple[Any, ...]:
     )
 
 
+def arrived(seconds: float, limit: int) -> Statement[dict[str, int]]:
+    """Count the dead letters of the last seconds by type, up to a limit."""
+    return Statement(
+        load("dead_letters/arrived"),
+        (seconds, limit),
+        lambda found: {row["job_type"]: row["letters"] for row in found},
+    )
+
+
 def _letters(found: Rows) -> list[DeadLetter]:
     return [DeadLetter.from_row(row) for row in found]
 

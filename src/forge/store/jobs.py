@@ -159,6 +159,17 @@ def dispatch_ruled(
     return Statement(load("jobs/dispatch_ruled"), args, _dispatched)
 
 
+def oldest_ready() -> Statement[Row | None]:
+    """Read the job that has been due the longest."""
+    return Statement(load("jobs/oldest_ready"), (), lambda found: found[0] if found else None)
+
+
+def stuck(lanes: Sequence[Lane], due_for: float, lately: float) -> Statement[Rows]:
+    """Return the types of due lanes that nothing processes, and for how long they are due."""
+    args = ([lane.job_type for lane in lanes], [lane.head for lane in lanes], due_for, lately)
+    return Statement(load("jobs/stuck"), args, rows)
+
+
 def survey() -> Statement[list[Lane]]:
     return Statement(load("jobs/survey"), (), _lanes)
 

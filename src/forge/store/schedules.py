@@ -1,5 +1,6 @@
 """Statements on forge_schedules, one function each."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from forge.core.schedules.record import ScheduleRecord
 from forge.core.schedules.rule import Missed, Rule
 from forge.core.schedules.run import Conclusion, Run, make_run
 from forge.store.jobs import Lane, LaneCursor
-from forge.store.statement import Row, Rows, Statement, columns, ids, load, rows
+from forge.store.statement import Row, Rows, Statement, columns, ids, load, only, rows
 
 # How many recent runs a row keeps.
 MAX_RECENT_RUNS = 20
@@ -35,6 +36,13 @@ class ScheduleValues(NamedTuple):
     timeout: timedelta | None
     enables: bool
     given: list[str]
+
+
+class FailingSchedules(NamedTuple):
+    """How many schedules failed in their last runs, and those that failed most often."""
+
+    schedules: int
+    named: list[dict[str, Any]]
 
 
 class RunUpdate(NamedTuple):
@@ -95,8 +103,14 @@ def listed(
     return Statement(load("schedules/list"), args, _records)
 
 
-def types() -> Statement[Rows]:
-    return Statement(load("schedules/types"), (), rows)
+def types(limit: int) -> Statement[Rows]:
+    """Count the enabled schedules by type, up to a limit per lane."""
+    return Statement(load("schedules/types"), (limit,), rows)
+
+
+def failing(runs: int, limit: int, named: int = 0) -> Statement[FailingSchedules]:
+    """Count schedules that failed in their last runs, up to a limit, and name some."""
+    return Statement(load("schedules/count_failing"), (runs, limit, named), _failing)
 
 
 def survey() -> Statement[list[Lane]]:
@@ -178,3 +192,10 @@ def _records(found: Rows) -> list[ScheduleRecord]:
 
 def _is_any(found: Rows) -> bool:
     return bool(found) and list(dict(found[0]).values()) != [False]
+
+
+def _failing(found: Rows) -> FailingSchedules:
+    row = only(found)
+    named = row["named"]
+    # Some drivers return jsonb as text, others decode it.
+    return FailingSchedules(row["count"], json.loads(named) if isinstance(named, str) else named)

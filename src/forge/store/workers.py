@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from forge.store.statement import Rows, Statement, ids, load, rows
+from forge.store.statement import Row, Rows, Statement, ids, load, only, rows
 
 
 class Registration(NamedTuple):
@@ -84,6 +84,11 @@ def first(dead_after: float) -> Statement[list[UUID]]:
 
 def listed(worker: UUID | None = None) -> Statement[Rows]:
     return Statement(load("workers/list"), (worker,), rows)
+
+
+def totals(dead_after: float) -> Statement[Row]:
+    """Count workers by state, and the slots of live ones."""
+    return Statement(load("workers/totals"), (dead_after,), only)
 
 
 def current_work(workers: Sequence[UUID], limit: int) -> Statement[Rows]:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, overload
 from uuid import UUID
 
 from forge.builtin_jobs.definitions import cancelling, deleting, rescheduling, running_now
+from forge.core.finding import Finding
 from forge.core.job import JobRecord
 from forge.core.job_statistics import JobStatistics, StatisticsByType
 from forge.core.new_job import DispatchOptions, check_uuid
+from forge.core.overview import Overview
 from forge.core.pause import Pause
 from forge.core.timeline import Timeline
 from forge.core.why import Why
@@ -225,6 +227,14 @@ class SyncForge:
     def statistics_by_type(self, **filters: "Unpack[StatisticsFilters]") -> StatisticsByType:
         """Return the totals of each job type and queue, those with the most jobs first."""
         return self._loop.wait(lambda app: app.statistics_by_type(**filters))
+
+    def overview(self) -> Overview:
+        """Return the state of the whole system: jobs, workers, and what needs attention."""
+        return self._loop.wait(lambda app: app.overview())
+
+    def findings(self, *, include_ok: bool = False) -> list[Finding]:
+        """Return what an operator should know, the most severe first."""
+        return self._loop.wait(lambda app: app.findings(include_ok=include_ok))
 
     def rerun(
         self,

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from forge import Status
-from forge.http.jobs import read
+from forge.jobs import counts as counting
 from tests.http.conftest import MakeToken
 from tests.store.placing import Psql, placed
 
@@ -85,7 +85,7 @@ async def test_live_counts_stay_exact_with_many_final_jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await crowd(psql)
-    monkeypatch.setattr(read, "EXACT_LIMIT", 4)
+    monkeypatch.setattr(counting, "EXACT_LIMIT", 4)
 
     counts = await counted(http, token("user"))
 
@@ -109,7 +109,7 @@ async def test_counts_above_the_limit_are_at_least(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await crowd(psql)
-    monkeypatch.setattr(read, "EXACT_LIMIT", 2)
+    monkeypatch.setattr(counting, "EXACT_LIMIT", 2)
 
     counts = await counted(http, token("user"))
     own = await counted(http, token("user", tenant=7))

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from forge import Forge, State, Status
-from forge.http.jobs import read
+from forge.jobs import counts as counting
 from forge.store import listing
 from tests.http.conftest import MakeToken
 from tests.http.job_client import add_jobs, code, dispatched, paths
@@ -195,7 +195,7 @@ async def test_a_summary_has_all_but_the_payloads_and_no_secret_of_them(
 async def test_counts_of_more_than_are_read_are_at_least(
     http: httpx.AsyncClient, token: MakeToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read, "EXACT_LIMIT", 4)
+    monkeypatch.setattr(counting, "EXACT_LIMIT", 4)
     for n in range(6):
         await dispatched(http, token("user"), args={"n": n}, queue="slow" if n % 2 else "quick")
 

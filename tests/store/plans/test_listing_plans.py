@@ -9,7 +9,7 @@ import pytest
 
 from forge.core.job_filter import NEWEST, OLDEST, JobFilter
 from forge.core.lifecycle import Status
-from forge.http.jobs.read import EXACT_LIMIT, SAMPLE_BLOCKS
+from forge.jobs.counts import EXACT_LIMIT, SAMPLE_BLOCKS
 from forge.store import listing
 from forge.store.connection.database import Database
 from forge.store.listing import FILTERED, WINDOW, PageRange

@@ -21,10 +21,10 @@ async def log_api_rights(app: Forge) -> None:
             finding = await check_api_rights(database)
     except (TimeoutError, DatabaseUnavailable, SchemaMissing, StatementRefused):
         return
-    if finding.level == "ok":
+    if finding.severity == "ok":
         log.info("rights: %s", finding.message)
     else:
-        log.warning("rights: %s; %s", finding.message, finding.advice)
+        log.warning("rights: %s; %s", finding.message, finding.action)
 
 
 async def require_accepted_callers(app: Forge) -> None:
@@ -35,7 +35,7 @@ async def require_accepted_callers(app: Forge) -> None:
             finding = await check_callers(database)
     except (TimeoutError, DatabaseUnavailable, SchemaMissing, StatementRefused):
         return
-    if finding.level == "problem":
-        raise ConfigError(f"{finding.message}; {finding.advice}")
-    if finding.level == "warning":
-        log.warning("callers: %s; %s", finding.message, finding.advice)
+    if finding.severity == "problem":
+        raise ConfigError(f"{finding.message}; {finding.action}")
+    if finding.severity == "warning":
+        log.warning("callers: %s; %s", finding.message, finding.action)

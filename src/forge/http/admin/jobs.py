@@ -10,11 +10,12 @@ from pydantic import BaseModel, Field
 
 from forge.core.dead_letter import Statistics
 from forge.core.job import JobRecord
+from forge.core.job_counts import Precision
 from forge.core.job_filter import JobFilter
 from forge.core.lifecycle import State, Status
 from forge.http.auth.access import Caller, Manager
 from forge.http.dead_letters.shapes import StatisticsOut
-from forge.http.fields import NEXT_CURSOR, Name, Precision, PriorityValue
+from forge.http.fields import NEXT_CURSOR, Name, PriorityValue
 from forge.http.jobs.filters import Filter
 from forge.http.jobs.paging import find_page, restrict, write_cursor
 from forge.http.problems.problem import Fault, invalid, problems

@@ -67,6 +67,8 @@ PERMISSIONS: Mapping[str, RoutePermission] = {
     "POST /_api/actions/{name}": RoutePermission(USER, Tenancy.CALLER),
     "GET /_api/statistics": RoutePermission(USER, Tenancy.COUNTS),
     "GET /_api/statistics/by_type": RoutePermission(USER, Tenancy.COUNTS),
+    "GET /_api/overview": RoutePermission(STAFF, OPERATOR),
+    "GET /_api/findings": RoutePermission(STAFF, OPERATOR),
     "GET /_api/job_types": RoutePermission(USER, SHARED),
     "GET /_api/workers": RoutePermission(STAFF, SHARED),
     "GET /_api/workers/{worker_id}": RoutePermission(STAFF, SHARED),

@@ -14,6 +14,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from forge.core.job import JobRecord
+from forge.core.job_counts import Precision
 from forge.core.lifecycle import State, Status
 from forge.core.new_job import LONGEST_REASON
 from forge.http.fields import (
@@ -26,7 +27,6 @@ from forge.http.fields import (
     Id,
     Moment,
     Name,
-    Precision,
     PriorityValue,
     Version,
 )

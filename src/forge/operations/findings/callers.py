@@ -15,16 +15,16 @@ async def check_callers(database: Database) -> Finding:
         return ok("callers", "row security does not apply to this role")
     if not found["is_signed"]:
         return warning(
-            "callers",
-            "not signed: row security catches forgotten filters, not injected SQL",
+            "unsigned_callers",
+            "callers are not signed: row security catches forgotten filters, not injected SQL",
             "set [auth] secret and run `forge migrate --roles` as the owner",
         )
     try:
         await database.run(is_operator())
     except StatementRefused as error:
         advice = "run `forge migrate --roles` as the owner with the [auth] secret of this process"
-        return problem("callers", f"the database rejects them ({error})", advice)
-    return ok("callers", "signed, and accepted by the database")
+        return problem("rejected_callers", f"the database rejects callers ({error})", advice)
+    return ok("callers", "callers are signed, and accepted by the database")
 
 
 async def check_api_rights(database: Database) -> Finding:
@@ -32,10 +32,12 @@ async def check_api_rights(database: Database) -> Finding:
     found = await database.run(doctor.api_rights())
     if found["may_take_role"] or not found["may_move"]:
         role = API_ROLE if found["may_take_role"] else found["role"]
-        return ok("server", f"its own statements run as {role}, mutations as {found['login']}")
+        what = f"its own statements run as {role}, mutations as {found['login']}"
+        return ok("api_rights", what)
     return warning(
-        "server",
+        "excess_api_rights",
         f"the API runs as {found['role']}, which has more rights on jobs than it needs",
         "run `forge migrate --roles` as the owner, and grant forge_api to this login, or set "
         "[server] database_url to a login that has it",
+        role=found["role"],
     )

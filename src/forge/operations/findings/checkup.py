@@ -4,8 +4,9 @@ from collections.abc import Container
 from datetime import UTC, datetime
 
 from forge.core.errors import DatabaseUnavailable, SchemaMissing, StatementRefused
-from forge.core.finding import Finding, ok, problem, warning
+from forge.core.finding import Finding, info, ok, problem, warning
 from forge.jobs.session import Sessions
+from forge.operations.findings.attention import check_attention
 from forge.operations.findings.callers import check_api_rights, check_callers
 from forge.operations.findings.rights import check_rights
 from forge.operations.findings.tables import check_tables
@@ -33,7 +34,7 @@ class Checkup:
         try:
             await self._check(await self._sessions.database(), findings)
         except (DatabaseUnavailable, SchemaMissing, StatementRefused) as error:
-            findings.append(problem("database", *_split(str(error))))
+            findings.append(problem("unavailable_database", *_split(str(error))))
         return findings
 
     async def _check(self, database: Database, findings: list[Finding]) -> None:
@@ -52,6 +53,7 @@ class Checkup:
         findings += await check_tables(database, config.retention)
         live = [worker for worker in await self._workers.list() if worker.is_alive]
         findings += await check_work(database, config, live, self._requests)
+        findings += await check_attention(database, live)
 
 
 async def _server(database: Database) -> list[Finding]:
@@ -61,24 +63,31 @@ async def _server(database: Database) -> list[Finding]:
     findings = [
         ok("database", f"{found['database']} as {found['role']}")
         if not found["is_replica"]
-        else problem("database", "it is a read-only replica", "use the primary's URL"),
+        else problem(
+            "read_only_database", "the database is a read-only replica", "use the primary's URL"
+        ),
         ok("version", f"PostgreSQL {found['version_text']}")
         if found["version"] >= OLDEST_SUPPORTED
-        else problem("version", f"PostgreSQL {found['version_text']}", "upgrade to 15 or later"),
+        else problem(
+            "old_version",
+            f"PostgreSQL {found['version_text']} is too old",
+            "upgrade to 15 or later",
+        ),
         _clock((found["clock"] - before - (after - before) / 2).total_seconds()),
     ]
     if not found["fsync"]:
         findings.append(
-            warning("durability", "fsync is off", "set fsync = on; otherwise a crash loses jobs")
+            warning("fsync_off", "fsync is off", "set fsync = on; otherwise a crash loses jobs")
         )
     if not found["synchronous_commit"]:
         advice = "set synchronous_commit = on; otherwise a crash may lose the last dispatches"
-        findings.append(warning("durability", "synchronous_commit is off", advice))
+        findings.append(warning("synchronous_commit_off", "synchronous_commit is off", advice))
     if not found["autovacuum"]:
-        findings.append(problem("vacuum", "autovacuum is off", "set autovacuum = on"))
+        findings.append(problem("autovacuum_off", "autovacuum is off", "set autovacuum = on"))
     if not found["sees_all_sessions"]:
         advice = "grant pg_read_all_stats to this role to see the sessions of other roles"
-        findings.append(warning("snapshots", "only this role's sessions are visible", advice))
+        message = "only this role's sessions are visible, so that old snapshots may go unnoticed"
+        findings.append(info("hidden_sessions", message, advice))
     return findings
 
 
@@ -87,20 +96,22 @@ def _clock(difference: float) -> Finding:
         return ok("clock", f"{abs(difference):.1f} s apart from the database's clock")
     side = "ahead of" if difference > 0 else "behind"
     advice = "synchronise both with NTP: times that an app computes are off by this much"
-    return warning("clock", f"the database is {abs(difference):.1f} s {side} this host", advice)
+    message = f"the database's clock is {abs(difference):.1f} s {side} that of this host"
+    return warning("clocks_differ", message, advice, seconds=round(difference, 1))
 
 
 def _migrations(missing: list[str]) -> Finding:
     if missing:
-        return problem("migrations", f"missing: {', '.join(missing)}", "run `forge migrate`")
-    return ok("migrations", "all applied")
+        message = f"migrations are missing: {', '.join(missing)}"
+        return problem("missing_migrations", message, "run `forge migrate`", migrations=missing)
+    return ok("migrations", "all migrations are applied")
 
 
 async def _grants(database: Database) -> Finding:
     found = await database.run(doctor.grants())
     if not found["may_read"]:
         advice = "run `forge migrate --roles` as the owner, and grant forge_api to this role"
-        return problem("grants", "this role cannot read jobs", advice)
+        return problem("missing_grants", "this role cannot read jobs", advice)
     if found["may_move"] and found["may_work"]:
         return ok("grants", "this role can dispatch, run and move jobs")
     if found["may_dispatch"]:
@@ -108,7 +119,7 @@ async def _grants(database: Database) -> Finding:
             "grants", "this role can dispatch and read jobs, like forge_api; it cannot run them"
         )
     advice = "grant forge_api or forge_worker to this role if it dispatches or runs jobs"
-    return warning("grants", "this role can only read jobs", advice)
+    return warning("missing_grants", "this role can only read jobs", advice)
 
 
 def _split(message: str) -> tuple[str, str]:

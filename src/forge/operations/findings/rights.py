@@ -30,7 +30,12 @@ async def _owners(database: Database) -> list[Finding]:
         "functions run with all rights of their owner"
     )
     return [
-        warning("owner", f"Forge's tables or functions belong to superuser {row['name']}", advice)
+        warning(
+            "superuser_owner",
+            f"Forge's tables or functions belong to superuser {row['name']}",
+            advice,
+            role=row["name"],
+        )
         for row in await database.run(doctor.superuser_owners())
     ]
 
@@ -38,9 +43,10 @@ async def _owners(database: Database) -> list[Finding]:
 async def _creators(database: Database) -> list[Finding]:
     return [
         warning(
-            "schema",
+            "schema_creators",
             f"{row['name']} can create objects in schema {row['schema']}, next to Forge's",
             f"revoke create on schema {row['schema']} from {row['name']}",
+            role=row["name"],
         )
         for row in await database.run(doctor.schema_creators())
     ]
@@ -52,14 +58,16 @@ async def _powers(database: Database) -> list[Finding]:
         role, owner = row["role"], row["owner"]
         if row["is_superuser"]:
             advice = f"alter role {role} nosuperuser"
-            findings.append(warning("roles", f"{role} is a superuser", advice))
+            findings.append(warning("excess_rights", f"{role} is a superuser", advice, role=role))
             continue
         if row["bypasses_row_security"]:
             advice = f"alter role {role} nobypassrls"
-            findings.append(warning("roles", f"{role} bypasses row security", advice))
+            what = f"{role} bypasses row security"
+            findings.append(warning("excess_rights", what, advice, role=role))
         if owner is not None:
             what = f"{role} is a member of {owner}, which owns Forge's tables"
-            findings.append(warning("roles", what, f"revoke {owner} from {role}"))
+            advice = f"revoke {owner} from {role}"
+            findings.append(warning("excess_rights", what, advice, role=role))
     return findings
 
 
@@ -85,9 +93,10 @@ def _excess_finding(role: str, through: str | None, excess: list[Any]) -> Findin
     named += "; …" * (len(objects) > MAX_OBJECTS_NAMED)
     if through is not None:
         what = f"{role} has more rights than it needs, as a member of {through}: {named}"
-        return warning("roles", what, f"revoke {through} from {role}")
+        return warning("excess_rights", what, f"revoke {through} from {role}", role=role)
     what = f"{role} has more rights than `forge migrate --roles` grants: {named}"
     revoke = "; ".join(
         f"revoke all on {name} from {role}" for name, _ in objects[:MAX_OBJECTS_NAMED]
     )
-    return warning("roles", what, f"{revoke}; then run `forge migrate --roles`")
+    advice = f"{revoke}; then run `forge migrate --roles`"
+    return warning("excess_rights", what, advice, role=role)

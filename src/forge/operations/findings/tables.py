@@ -34,11 +34,17 @@ async def _tables(database: Database) -> list[Finding]:
         if table["is_unlogged"]:
             advice = f"alter table {name} set logged"
             findings.append(
-                problem("tables", f"{name} is unlogged: a crash of PostgreSQL empties it", advice)
+                problem(
+                    "unlogged_table",
+                    f"{name} is unlogged: a crash of PostgreSQL empties it",
+                    advice,
+                    table=name,
+                )
             )
         if table["is_never_vacuumed"]:
             advice = f"alter table {name} reset (autovacuum_enabled)"
-            findings.append(problem("vacuum", f"{name} has autovacuum disabled", advice))
+            what = f"{name} has autovacuum disabled"
+            findings.append(problem("autovacuum_off", what, advice, table=name))
         if name == "forge_jobs":
             findings.append(_bloat(table))
     return findings
@@ -46,14 +52,15 @@ async def _tables(database: Database) -> list[Finding]:
 
 def _bloat(table: Any) -> Finding:
     ago = table["vacuumed_ago"]
+    facts = {name: table[name] for name in ("live", "dead", "bytes")}
     vacuumed = "never vacuumed" if ago is None else f"vacuumed {ago / 60:.0f} min ago"
     message = (
         f"forge_jobs: {table['live']} live and {table['dead']} dead rows, "
         f"{table['bytes'] / 2**20:.0f} MB, {vacuumed}"
     )
     if table["dead"] > max(MANY_DEAD_ROWS, table["live"]):
-        return warning("bloat", message, "end old transactions (see snapshots), then vacuum")
-    return ok("bloat", message)
+        return warning("bloat", message, "end old transactions, then vacuum forge_jobs", **facts)
+    return ok("tables", message, **facts)
 
 
 async def _history(database: Database, retention: RetentionConfig) -> Finding:
@@ -66,16 +73,21 @@ async def _history(database: Database, retention: RetentionConfig) -> Finding:
         return ok("retention", "no job exceeds its retention by much")
     late = format_duration(timedelta(seconds=round(overdue)))
     return warning(
-        "retention",
+        "overdue_retention",
         f"jobs exceed their retention by {late}",
         "start a worker with these [retention] settings: workers prune every minute",
+        seconds=round(overdue),
     )
 
 
 async def _parts(database: Database) -> list[Finding]:
     return [
         problem(
-            "tables", f"the {part['kind']} {part['name']} is disabled", _REPAIRS[part["kind"]](part)
+            f"disabled_{part['kind']}",
+            f"the {part['kind']} {part['name']} is disabled",
+            _REPAIRS[part["kind"]](part),
+            name=part["name"],
+            table=part["table"],
         )
         for part in await database.run(doctor.broken_parts())
     ]
@@ -91,7 +103,10 @@ async def _snapshots(database: Database) -> list[Finding]:
     found = await database.run(doctor.old_snapshots(OLD_TRANSACTION))
     if not found:
         return [ok("snapshots", "no old transaction prevents vacuum")]
-    return [warning("snapshots", *_old(row)) for row in found]
+    return [
+        warning("old_snapshot", *_old(row), kind=row["kind"], id=row["id"], seconds=row["seconds"])
+        for row in found
+    ]
 
 
 def _old(row: Any) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Checks that every job, job type and schedule has a live worker."""
 
 from collections.abc import Container, Sequence
+from typing import Any
 
 from forge.config.settings import Config
 from forge.core.finding import Finding, ok, problem, warning
@@ -14,6 +15,12 @@ from forge.store.statement import Rows
 from forge.store.workers import Registration
 
 LiveWorkers = Sequence[WorkerRecord]
+# Schedules of a lane that are counted exactly.
+MAX_COUNTED = 1000
+# Seconds that jobs may be due without one of their type being processed, as in the alert rules.
+STUCK_AFTER = 120.0
+# Seconds: statistics are written every 10 s, and attempts may take a while.
+LATELY = 300.0
 
 
 async def check_work(
@@ -21,9 +28,11 @@ async def check_work(
 ) -> list[Finding]:
     """Look for dead workers that own jobs, and for work that no live worker takes."""
     dead_after = config.worker.dead_after.total_seconds()
+    lanes = [lane for lane in await database.run(jobs.survey()) if not lane.due_in]
     return [
         *await _workers(database, live, dead_after, _stale_setting(config)),
-        *await _unserved(database, live, requests),
+        *await _unserved(database, lanes, live, requests),
+        *await _stuck(database, lanes, live, requests),
     ]
 
 
@@ -44,56 +53,90 @@ async def _workers(
     database: Database, live: LiveWorkers, dead_after: float, stale_setting: str
 ) -> list[Finding]:
     findings = (
-        [ok("workers", f"{len(live)} alive")]
+        [ok("workers", f"{len(live)} alive", alive=len(live))]
         if live
-        else [warning("workers", "none is alive", "start `forge worker MODULE:APP`")]
+        else [warning("no_worker", "no worker is alive", "start `forge worker MODULE:APP`")]
     )
     for owner in await database.run(doctor.owners_gone(dead_after)):
         message = (
             f"worker {owner['id']} ({owner['hostname']}, pid {owner['pid']}) sent its last "
             f"heartbeat {owner['silent_for']:.0f} s ago and owns {owner['jobs']} jobs"
         )
+        facts = {"worker_id": str(owner["id"]), "jobs": owner["jobs"]}
+        facts["silent_seconds"] = round(owner["silent_for"])
         if live:
             advice = "nothing to do: a live worker rescues them within seconds"
-            findings.append(warning("workers", message, advice))
+            findings.append(warning("silent_worker", message, advice, **facts))
         else:
-            findings.append(problem("workers", message, "start a worker, which rescues them"))
+            advice = "start a worker, which rescues them"
+            findings.append(problem("silent_worker", message, advice, **facts))
     unknown = await database.run(jobs.unknown_owners())
     if unknown:
         message = f"jobs are owned by unknown workers: {', '.join(map(str, unknown))}"
         advice = f"nothing to do: a live worker rescues them after {stale_setting}"
-        findings.append(warning("workers", message, advice))
+        ids = [str(owner) for owner in unknown]
+        findings.append(warning("unknown_worker", message, advice, worker_ids=ids))
     return findings
 
 
 async def _unserved(
-    database: Database, live: LiveWorkers, requests: Container[str]
+    database: Database, lanes: Sequence[Lane], live: LiveWorkers, requests: Container[str]
 ) -> list[Finding]:
-    waiting = _unserved_lanes(await database.run(jobs.survey()), live, requests)
-    findings = [problem("work", message, advice) for message, advice in waiting]
+    waiting = _unserved_lanes(lanes, live, requests)
+    findings = [problem("unserved_jobs", what, advice, **facts) for what, advice, facts in waiting]
     if types := await _unserved_types(database, live):
         advice = (
             "start a worker that registers them; remove obsolete types with delete from "
             "forge_job_types where name = …"
         )
-        findings.append(warning("types", f"no live worker runs {', '.join(types)}", advice))
-    if unserved := _unserved_schedules(await database.run(schedules.types()), live):
+        what = f"no live worker runs {', '.join(types)}"
+        findings.append(warning("unserved_types", what, advice, job_types=types))
+    if unserved := _unserved_schedules(await database.run(schedules.types(MAX_COUNTED)), live):
         advice = "start a worker that registers the type, or `forge schedules disable` them"
-        findings.append(warning("schedules", f"no live worker runs {unserved}", advice))
+        findings.append(warning("unserved_schedules", f"no live worker runs {unserved}", advice))
     return findings or [ok("work", "every type and every waiting job has a live worker")]
 
 
 def _unserved_lanes(
     lanes: Sequence[Lane], live: LiveWorkers, requests: Container[str]
-) -> list[tuple[str, str]]:
-    """Return the due work that no live worker takes, each with advice."""
+) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return the due work that no live worker takes, each with advice and facts."""
     workers = [_registration(worker) for worker in live]
     unserved = {
         (lane.job_type, lane.queue, lane.worker_capability): lane
         for lane in lanes
-        if not lane.due_in and not any(serves(worker, lane, requests) for worker in workers)
+        if not any(serves(worker, lane, requests) for worker in workers)
     }
-    return [_explain(lane, workers) for lane in unserved.values()]
+    return [(*_explain(lane, workers), _facts(lane)) for lane in unserved.values()]
+
+
+def _facts(lane: Lane) -> dict[str, Any]:
+    names = ("job_type", "queue", "worker_capability")
+    return {name: getattr(lane, name) for name in names}
+
+
+async def _stuck(
+    database: Database, lanes: Sequence[Lane], live: LiveWorkers, requests: Container[str]
+) -> list[Finding]:
+    """Find types that have live workers, and yet are not processed although jobs are due."""
+    workers = [_registration(worker) for worker in live]
+    served = [lane for lane in lanes if any(serves(worker, lane, requests) for worker in workers)]
+    found = await database.run(jobs.stuck(served, STUCK_AFTER, LATELY)) if served else []
+    advice = (
+        "see `forge workers`: their slots may be taken by other jobs, or they are drained; "
+        "`forge jobs why` explains a single job"
+    )
+    return [
+        problem(
+            "nothing_consumed",
+            f"jobs of type {row['job_type']} have been due for {row['seconds']:.0f} s, and no live "
+            "worker has processed one lately",
+            advice,
+            job_type=row["job_type"],
+            seconds=round(row["seconds"]),
+        )
+        for row in found
+    ]
 
 
 async def _unserved_types(database: Database, live: LiveWorkers) -> list[str]:
