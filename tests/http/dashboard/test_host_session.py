@@ -22,11 +22,11 @@ OWN, FOREIGN, TRUSTED = "http://forge.test", "https://evil.test", "https://shop.
 class HostSession(Authenticator):
     """Knows its callers by a cookie of the host."""
 
-    def identify_request(self, connection: HTTPConnection) -> Identity:
+    async def identify_request(self, connection: HTTPConnection) -> Identity:
         if connection.cookies.get("session") == "of-ann":
             return Identity("ann", frozenset({Role.USER, Role.STAFF, Role.MANAGER}))
         if "authorization" in connection.headers:
-            return super().identify_request(connection)
+            return await super().identify_request(connection)
         raise unauthenticated("sign in to the shop first")
 
 

@@ -152,7 +152,7 @@ class RequireRole(AccessCheck):
     """Allows callers with the role."""
 
     async def __call__(self, connection: HTTPConnection) -> Caller:
-        identity = identity_of(connection)
+        identity = await identity_of(connection)
         self.check(connection, identity, connection.scope.get("method", "WS"))
         return Caller(identity, connection.app.state.forge)
 
@@ -183,14 +183,14 @@ class RequireRoleOrLoopback(AccessCheck):
             await RequireRole(self.required_role)(connection)
 
 
-def identity_of(connection: HTTPConnection) -> Identity:
+async def identity_of(connection: HTTPConnection) -> Identity:
     """Return the caller, or raise a 401; a 403 for a page of another site with a session here."""
     state = connection.app.state
     has_token = "authorization" in connection.headers
     if not has_token and state.is_development and is_plain_local_json(connection):
         return DEVELOPER
     authenticator: Authenticator = state.authenticator
-    identity = authenticator.identify_request(connection)
+    identity = await authenticator.identify_request(connection)
     # Browsers send cookies on their own, so that any page could act for the caller.
     if not has_token and not is_own_page(
         connection.headers, state.forge.config.server.allowed_origins

@@ -30,8 +30,11 @@ class Authenticator:
         """Return an authenticator for these settings that reloads their file."""
         return cls(watch_rules(config))
 
-    def identify_request(self, connection: HTTPConnection) -> Identity:
-        """Return the sender of a request or of a socket, or raise a 401."""
+    async def identify_request(self, connection: HTTPConnection) -> Identity:
+        """Return the sender of a request or of a socket, or raise a 401.
+
+        A subclass may look up the session of a host application here.
+        """
         return self.identify(connection.headers.get("authorization"))
 
     def identify(self, authorization: str | None) -> Identity:

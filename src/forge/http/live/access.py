@@ -86,9 +86,9 @@ class WatchTokenAccess:
 JobAccess = TokenAccess | WatchTokenAccess
 
 
-def access_by_request(connection: HTTPConnection) -> TokenAccess:
+async def access_by_request(connection: HTTPConnection) -> TokenAccess:
     """Return the access that the request itself gives, or raise a 401 or 403."""
-    return _token_access(identity_of(connection), connection.app.state.authenticator)
+    return _token_access(await identity_of(connection), connection.app.state.authenticator)
 
 
 def access_by_token(connection: HTTPConnection, token: str) -> TokenAccess:
@@ -122,7 +122,7 @@ class FollowerCheck(AccessCheck):
         ] = None,
     ) -> JobAccess:
         if watch_token is None:
-            return access_by_request(connection)
+            return await access_by_request(connection)
         return access_by_watch_token(connection, watch_token, job_id)
 
 

@@ -252,7 +252,7 @@ async def follow_jobs(websocket: WebSocket) -> None:
     """Send the current state of each followed job, then each change."""
     try:
         _check_origin(websocket)
-        access = _access(websocket)
+        access = await _access(websocket)
         live_hub: LiveHub = websocket.app.state.live_hub
         hub = await live_hub.open()
     except Exception as error:  # not accepted yet: reply with an HTTP response
@@ -262,12 +262,12 @@ async def follow_jobs(websocket: WebSocket) -> None:
     await FollowerSocket(websocket, hub, access).serve()
 
 
-def _access(websocket: WebSocket) -> TokenAccess | None:
+async def _access(websocket: WebSocket) -> TokenAccess | None:
     """Return the access of the request; None if the socket must authenticate with a message."""
     if {"authorization", "cookie"}.isdisjoint(websocket.headers):
         return None
     try:
-        return access_by_request(websocket)
+        return await access_by_request(websocket)
     except Problem as problem:
         if problem.code == "unauthenticated" and "authorization" not in websocket.headers:
             return None  # cookies of something else

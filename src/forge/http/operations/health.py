@@ -65,7 +65,7 @@ async def readyz(
 async def _deep(request: Request) -> Readiness:
     crews = await request.app.state.canaries.check()
     silent = [crew for crew in crews if crew.state == "silent"]
-    may_see_names = _may_see_names(request)
+    may_see_names = await _may_see_names(request)
     if not crews:
         raise Problem("unavailable", "no worker is alive; run `forge worker`", headers=RETRY_LATER)
     if silent:
@@ -79,10 +79,10 @@ async def _deep(request: Request) -> Readiness:
     return Readiness(status="ready", crews=crews if may_see_names else None)
 
 
-def _may_see_names(request: Request) -> bool:
+async def _may_see_names(request: Request) -> bool:
     """Whether a caller may see the names of worker groups; the route itself is public."""
     try:
-        identity = request.app.state.authenticator.identify_request(request)
+        identity = await request.app.state.authenticator.identify_request(request)
     except Problem:
         return is_local(request)
     return Role.STAFF in identity.roles
