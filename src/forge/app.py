@@ -21,12 +21,13 @@ from forge.builtin_jobs.reprocess import reprocess
 from forge.calls.context import CallIdentity
 from forge.calls.run import CallRunner
 from forge.config.settings import Config, given_or_loaded, given_url
+from forge.core.backlog import BacklogItem
 from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.events import Events
 from forge.core.finding import Finding, most_severe_first
 from forge.core.job import JobRecord
 from forge.core.job_filter import InputValue, JobFilter
-from forge.core.job_statistics import JobStatistics, StatisticsByType
+from forge.core.job_statistics import Group, JobStatistics, StatisticsByType
 from forge.core.new_job import (
     DispatchOptions,
     check_dict,
@@ -52,7 +53,12 @@ from forge.jobs.handle import JobHandle
 from forge.jobs.rerun import RerunOptions, RerunRequest, rerun
 from forge.jobs.search import FoundJobs, JobReader, JobSearch, call_on_loop, check_limit, find_jobs
 from forge.jobs.session import Session, Sessions, Telemetry
-from forge.jobs.statistics_reader import StatisticsFilters, read_by_type, read_series
+from forge.jobs.statistics_reader import (
+    StatisticsFilters,
+    read_backlog,
+    read_by_type,
+    read_series,
+)
 from forge.jobs.timeline import read_timeline
 from forge.jobs.watch_token import own_watch_token
 from forge.jobs.why import find_why
@@ -393,9 +399,15 @@ class Forge:
         """Return outcomes and percentiles by step: of the last hour, unless a time is given."""
         return await read_series(self._sessions.run, **filters)
 
-    async def statistics_by_type(self, **filters: "Unpack[StatisticsFilters]") -> StatisticsByType:
+    async def statistics_by_type(
+        self, group: Group = "type_and_queue", **filters: "Unpack[StatisticsFilters]"
+    ) -> StatisticsByType:
         """Return the totals of each job type and queue, those with the most jobs first."""
-        return await read_by_type(self._sessions.run, **filters)
+        return await read_by_type(self._sessions.run, group, **filters)
+
+    async def backlog(self) -> list[BacklogItem]:
+        """Return what waits and runs now, by type, queue and capability."""
+        return await read_backlog(self._sessions.run)
 
     async def overview(self) -> Overview:
         """Return the state of the whole system: jobs, workers, and what needs attention."""

@@ -64,6 +64,18 @@ export interface components {
       /** @constant */
       type: 'auth';
     };
+    /** @description The jobs of one type, queue and capability that are due or held by a worker. */
+    BacklogItemOut: {
+      job_type: string;
+      /** @description For how long the oldest of them has been due; null: none is. */
+      oldest_seconds: number | null;
+      queue: string;
+      /** @description Jobs that are due and wait; `at_least` beyond 1,000 of one priority. */
+      ready: components['schemas']['Count'];
+      /** @description Jobs that workers run or have fetched. */
+      running: number;
+      worker_capability: string | null;
+    };
     /** @description Selects dead letters to reprocess, with rate and stop conditions. */
     BulkIn: {
       /**
@@ -431,6 +443,9 @@ export interface components {
     };
     Items_AttemptOut_: {
       items: components['schemas']['AttemptOut'][];
+    };
+    Items_BacklogItemOut_: {
+      items: components['schemas']['BacklogItemOut'][];
     };
     Items_FindingOut_: {
       items: components['schemas']['FindingOut'][];
@@ -1148,10 +1163,11 @@ export interface components {
       failed: number;
       /** @description Of these. Null if none ended. */
       failed_percent: number | null;
-      /** @description Null for a tenant: all types together. */
+      /** @description Null for a tenant, and where the totals of all types are added up. */
       job_type: string | null;
       /** @description Jobs that completed or failed, per minute. */
       per_minute: number;
+      /** @description Null for a tenant, and where the totals of all queues are added up. */
       queue: string | null;
       /** @description Attempts that a stopping worker gave back. */
       released: number;
@@ -1244,6 +1260,7 @@ export type AttemptOut = components['schemas']['AttemptOut'];
 export type AuditEvent = components['schemas']['AuditEvent'];
 export type AuditPage = components['schemas']['AuditPage'];
 export type AuthMessage = components['schemas']['AuthMessage'];
+export type BacklogItemOut = components['schemas']['BacklogItemOut'];
 export type BulkIn = components['schemas']['BulkIn'];
 export type BulkOut = components['schemas']['BulkOut'];
 export type ClientMessage = components['schemas']['ClientMessage'];
@@ -1269,6 +1286,7 @@ export type EtaOut = components['schemas']['EtaOut'];
 export type FindingOut = components['schemas']['FindingOut'];
 export type Health = components['schemas']['Health'];
 export type ItemsAttemptOut = components['schemas']['Items_AttemptOut_'];
+export type ItemsBacklogItemOut = components['schemas']['Items_BacklogItemOut_'];
 export type ItemsFindingOut = components['schemas']['Items_FindingOut_'];
 export type ItemsJobTypeOut = components['schemas']['Items_JobTypeOut_'];
 export type ItemsPauseOut = components['schemas']['Items_PauseOut_'];

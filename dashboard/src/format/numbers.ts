@@ -39,6 +39,17 @@ export function formatShare(part: number, whole: number): string {
   return `${percent.toFixed(percent < 10 && percent !== 0 ? 1 : 0)} %`;
 }
 
+/** Return a percentage of the server: `0.4 %`; null is `–`. */
+export function formatPercent(percent: number | null): string {
+  return percent === null ? '–' : formatShare(percent, 100);
+}
+
+/** Return a rate: `1,240 /min`, `0.25 /min`. */
+export function formatRate(perMinute: number): string {
+  const value = perMinute >= 10 ? Math.round(perMinute) : Number(perMinute.toPrecision(2));
+  return `${WHOLE.format(value)} /min`;
+}
+
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   const units = ['KB', 'MB', 'GB', 'TB'];

@@ -31,6 +31,11 @@ const LOOKS: Readonly<Record<string, StatusLook>> = {
   dead_letter: { tone: 'failed', word: 'dead letter', mark: '✕' },
   cancelled: { tone: 'cancelled', word: 'cancelled', mark: '⊘' },
   paused: { tone: 'cancelled', word: 'paused', mark: '‖' },
+  // States of workers.
+  alive: { tone: 'completed', word: 'alive', mark: '●' },
+  drained: { tone: 'cancelled', word: 'drained', mark: '‖' },
+  draining: { tone: 'retry', word: 'draining', mark: '◔' },
+  dead: { tone: 'failed', word: 'dead', mark: '✕' },
 };
 
 export function lookOf(status: string): StatusLook {

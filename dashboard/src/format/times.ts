@@ -25,6 +25,11 @@ export function formatDuration(milliseconds: number): string {
   return `${sign}${Math.floor(rounded / size)} ${name}${rest ? ` ${rest} ${smallerName}` : ''}`;
 }
 
+/** Return milliseconds of the server as a duration; null, where nothing was measured, is `–`. */
+export function formatMilliseconds(value: number | null): string {
+  return value === null ? '–' : formatDuration(value);
+}
+
 /** Return how long ago a time was, or how far ahead it is: `4 s ago`, `in 2 m`. */
 export function formatRelative(at: number, now: number): string {
   const distance = now - at;

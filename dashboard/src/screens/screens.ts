@@ -1,7 +1,14 @@
 /** Every screen: its address, its name, the route that it needs, and its component. */
 import type { Component } from 'svelte';
+import AuditScreen from './audit/AuditScreen.svelte';
 import JobScreen from './job/JobScreen.svelte';
 import JobsScreen from './jobs/JobsScreen.svelte';
+import QueueScreen from './queues/QueueScreen.svelte';
+import QueuesScreen from './queues/QueuesScreen.svelte';
+import TypeScreen from './types/TypeScreen.svelte';
+import TypesScreen from './types/TypesScreen.svelte';
+import WorkerScreen from './workers/WorkerScreen.svelte';
+import WorkersScreen from './workers/WorkersScreen.svelte';
 
 export interface Screen {
   /** Parameters such as `:id` are properties of the component. */
@@ -27,4 +34,44 @@ export const SCREENS: readonly Screen[] = [
     key: 'j',
   },
   { path: '/jobs/:id', title: 'Job', needs: 'GET /_api/jobs/{job_id}', component: JobScreen },
+  {
+    path: '/types',
+    title: 'Job types',
+    needs: 'GET /_api/job_types',
+    component: TypesScreen,
+    navigation: true,
+    key: 't',
+  },
+  { path: '/types/:name', title: 'Job type', needs: 'GET /_api/job_types', component: TypeScreen },
+  {
+    path: '/queues',
+    title: 'Queues',
+    needs: 'GET /_api/job_types',
+    component: QueuesScreen,
+    navigation: true,
+    key: 'q',
+  },
+  { path: '/queues/:name', title: 'Queue', needs: 'GET /_api/job_types', component: QueueScreen },
+  {
+    path: '/workers',
+    title: 'Workers',
+    needs: 'GET /_api/workers',
+    component: WorkersScreen,
+    navigation: true,
+    key: 'w',
+  },
+  {
+    path: '/workers/:id',
+    title: 'Worker',
+    needs: 'GET /_api/workers/{worker_id}',
+    component: WorkerScreen,
+  },
+  {
+    path: '/audit',
+    title: 'Audit',
+    needs: 'GET /_api/audit',
+    component: AuditScreen,
+    navigation: true,
+    key: 'a',
+  },
 ];

@@ -12,7 +12,7 @@ export interface Action {
   readonly label: string;
   readonly body?: (reason: string) => unknown;
   readonly command: (reason: string) => string;
-  /** Only for what cannot be undone: what is asked before. */
+  /** Only for what cannot be undone, or needs a reason: what is asked before. */
   readonly confirm?: Confirmation | undefined;
   /** What to say when it is done, and where it can be followed. */
   readonly done: (answer: unknown) => { text: string; link?: { href: string; text: string } };
@@ -22,6 +22,8 @@ export interface Confirmation {
   /** What will happen, and to how many. */
   readonly effect: string;
   readonly reason: 'required' | 'optional' | 'none';
+  /** Whether another action undoes it, so that its button does not warn. */
+  readonly isReversible?: boolean;
 }
 
 export function methodOf(action: Action): string {

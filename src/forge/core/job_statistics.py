@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args
 
 from forge.core.duration import format_duration, parse_duration
 from forge.core.errors import InvalidValue
@@ -21,6 +21,10 @@ OUTCOMES = (
     "snoozed",
     "reprocessed",
 )
+K = TypeVar("K")
+# How totals are added up.
+Group = Literal["type_and_queue", "type", "queue", "all"]
+GROUPS: tuple[str, ...] = get_args(Group)
 MAX_POINTS = 1500
 DEFAULT_RANGE = timedelta(hours=1)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -175,7 +179,7 @@ class JobStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeStatistics:
-    """The totals of one job type and queue, or of a tenant, where both are None."""
+    """The totals of one job type and queue; what they are added up over is None."""
 
     job_type: str | None
     queue: str | None
@@ -222,10 +226,39 @@ def series(window: StatisticsWindow, found: Iterable[Sums]) -> JobStatistics:
     return JobStatistics(since=window.since, until=window.until, step=window.step, series=points)
 
 
-def by_type(window: StatisticsWindow, found: Iterable[Sums]) -> StatisticsByType:
-    """Return the totals of a window by type and queue."""
-    items = sorted((_totals(window, sums) for sums in found), key=lambda item: -item.per_minute)
+def by_type(
+    window: StatisticsWindow, found: Iterable[Sums], group: Group = "type_and_queue"
+) -> StatisticsByType:
+    """Return the totals of a window by type and queue, or added up by one of them."""
+    sums = _added_up(found, group)
+    items = sorted((_totals(window, one) for one in sums), key=lambda item: -item.per_minute)
     return StatisticsByType(since=window.since, until=window.until, items=items)
+
+
+def _added_up(found: Iterable[Sums], group: Group) -> Iterable[Sums]:
+    if group == "type_and_queue":
+        return found
+    groups: dict[Any, list[Sums]] = {}
+    for sums in found:
+        job_type, queue = sums.key
+        key = (job_type if group == "type" else None, queue if group == "queue" else None)
+        groups.setdefault(key, []).append(sums)
+    return [
+        Sums(
+            key,
+            _sum(part.outcomes for part in parts),
+            _sum(part.waits for part in parts),
+            _sum(part.runs for part in parts),
+        )
+        for key, parts in groups.items()
+    ]
+
+
+def _sum(parts: Iterable[Mapping[K, int]]) -> Counter[K]:
+    total: Counter[K] = Counter()
+    for part in parts:
+        total.update(part)  # keeps zeros
+    return total
 
 
 def _point(sums: Sums) -> StatisticsPoint:

@@ -1,11 +1,14 @@
-"""Reading statistics: for operators by type and queue, for a tenant its outcomes."""
+"""Reading statistics: for operators by type and queue, for a tenant its outcomes; the backlog."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypedDict
 
+from forge.core.backlog import COUNTED_PER_LANE, BacklogItem, backlog
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue
 from forge.core.job_statistics import (
+    GROUPS,
+    Group,
     JobStatistics,
     StatisticsByType,
     StatisticsWindow,
@@ -13,7 +16,7 @@ from forge.core.job_statistics import (
     series,
 )
 from forge.core.new_job import check_name, check_tenant
-from forge.store import job_statistics
+from forge.store import job_statistics, queue_statistics
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -45,16 +48,24 @@ async def read_series(run: "RunStatement", **filters: "Unpack[StatisticsFilters]
 
 
 async def read_by_type(
-    run: "RunStatement", **filters: "Unpack[StatisticsFilters]"
+    run: "RunStatement", group: Group = "type_and_queue", **filters: "Unpack[StatisticsFilters]"
 ) -> StatisticsByType:
     """Return the totals by type and queue; of a tenant one total, since its types are not kept."""
+    if group not in GROUPS:
+        raise InvalidValue(f"group must be one of {', '.join(GROUPS)}, not {group!r}")
     window, tenant = _window(filters, is_series=False), filters.get("tenant_id")
     if tenant is not None:
         found = await run(job_statistics.total_of_tenant(window, tenant))
     else:
         job_type, queue = filters.get("job_type"), filters.get("queue")
         found = await run(job_statistics.by_type(window, job_type, queue))
-    return by_type(window, found)
+    return by_type(window, found, group)
+
+
+async def read_backlog(run: "RunStatement") -> list[BacklogItem]:
+    """Return what waits and runs now, by type, queue and capability."""
+    lanes = await run(queue_statistics.depth(COUNTED_PER_LANE))
+    return backlog(lanes, await run(queue_statistics.owned_by_type()))
 
 
 def _window(filters: StatisticsFilters, *, is_series: bool = True) -> StatisticsWindow:

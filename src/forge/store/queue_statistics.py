@@ -64,6 +64,10 @@ def depth(limit: int) -> Statement[Rows]:
     return Statement(load("jobs/depth"), (limit,), rows)
 
 
+def owned_by_type() -> Statement[Rows]:
+    return Statement(load("jobs/owned_by_type"), (), rows)
+
+
 def dead_letters() -> Statement[Rows]:
     return Statement(load("dead_letters/waiting"), (), rows)
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, overload
 from uuid import UUID
 
 from forge.builtin_jobs.definitions import cancelling, deleting, rescheduling, running_now
+from forge.core.backlog import BacklogItem
 from forge.core.finding import Finding
 from forge.core.job import JobRecord
-from forge.core.job_statistics import JobStatistics, StatisticsByType
+from forge.core.job_statistics import Group, JobStatistics, StatisticsByType
 from forge.core.new_job import DispatchOptions, check_uuid
 from forge.core.overview import Overview
 from forge.core.pause import Pause
@@ -224,9 +225,15 @@ class SyncForge:
         """Return outcomes and percentiles by step: of the last hour, unless a time is given."""
         return self._loop.wait(lambda app: app.statistics(**filters))
 
-    def statistics_by_type(self, **filters: "Unpack[StatisticsFilters]") -> StatisticsByType:
+    def statistics_by_type(
+        self, group: Group = "type_and_queue", **filters: "Unpack[StatisticsFilters]"
+    ) -> StatisticsByType:
         """Return the totals of each job type and queue, those with the most jobs first."""
-        return self._loop.wait(lambda app: app.statistics_by_type(**filters))
+        return self._loop.wait(lambda app: app.statistics_by_type(group, **filters))
+
+    def backlog(self) -> list[BacklogItem]:
+        """Return what waits and runs now, by type, queue and capability."""
+        return self._loop.wait(lambda app: app.backlog())
 
     def overview(self) -> Overview:
         """Return the state of the whole system: jobs, workers, and what needs attention."""

@@ -21,6 +21,7 @@ from tests.http.live_client import Served
 PATIENCE = 15_000
 MANAGER = ("user", "staff", "manager")
 TRACES = "https://traces.example/{trace_id}?tab=1"
+ROLES = [("viewer", "staff"), ("user",), ("user", "staff"), MANAGER]
 # Where to keep a picture of each screen; without it none are made.
 PICTURES = os.environ.get("FORGE_TEST_PICTURES")
 expect.set_options(timeout=PATIENCE)
@@ -159,6 +160,12 @@ async def dashboard(
     await context.close()
     await dashboard.stop()
     dashboard.check()
+
+
+async def shown_routes(page: Page) -> set[str]:
+    """Return the routes of the actions that a page shows."""
+    found = page.locator("[data-route]")
+    return set(await found.evaluate_all("all => all.map((one) => one.dataset.route)"))
 
 
 async def picture(page: Page, name: str) -> None:

@@ -6,19 +6,12 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from forge import JobFailed
-from tests.browser.dashboard.conftest import MANAGER, Dashboard, picture
+from tests.browser.dashboard.conftest import ROLES, Dashboard, picture, shown_routes
 from tests.browser.dashboard.jobs import HOSTILE, stage
 
 LARGE = 2**63 - 1
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{TRACE_ID}-00f067aa0ba902b7-01"
-ROLES = [("viewer", "staff"), ("user",), ("user", "staff"), MANAGER]
-
-
-async def shown_routes(page: Page) -> set[str]:
-    """Return the routes of the actions that a page shows."""
-    found = page.locator("[data-route]")
-    return set(await found.evaluate_all("all => all.map((one) => one.dataset.route)"))
 
 
 def panel(page: Page, title: str) -> Locator:

@@ -150,3 +150,28 @@ async def test_a_manager_of_a_tenant_counts_what_it_reprocesses(
     assert answer.status_code < 300, answer.text
     (total,) = (await app.statistics_by_type(tenant_id=123)).items
     assert total.reprocessed == 1
+
+
+async def test_totals_are_added_up_by_type_or_by_queue(
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, work: Work
+) -> None:
+    add_jobs(app)
+    worker = await work(app)
+    handles = [await app.dispatch("send_mail", {}, queue=queue) for queue in ("a", "a", "b")]
+    handles.append(await app.dispatch("export_users", {"format": "csv"}, queue="b"))
+    await asyncio.gather(*(handle.result(20) for handle in handles))
+    await write(worker)
+
+    async def totals(group: str) -> list[tuple[str | None, str | None, int, int]]:
+        where = {"group": group}
+        found = await http.get(f"{PATH}/by_type", params=where, headers=token("user"))
+        keys = ("job_type", "queue", "completed", "failed")
+        rows = [tuple(item[key] for key in keys) for item in found.json()["items"]]
+        return sorted(rows, key=str)
+
+    assert await totals("type") == [("export_users", None, 1, 0), ("send_mail", None, 3, 0)]
+    assert await totals("queue") == [(None, "a", 2, 0), (None, "b", 2, 0)]
+    assert await totals("all") == [(None, None, 4, 0)]
+    assert len(await totals("type_and_queue")) == 3
+    by_queue = await app.statistics_by_type("queue", queue="b")
+    assert by_queue.items[0].run_ms.p50 is not None

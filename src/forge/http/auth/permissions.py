@@ -69,6 +69,7 @@ PERMISSIONS: Mapping[str, RoutePermission] = {
     "GET /_api/statistics/by_type": RoutePermission(USER, Tenancy.COUNTS),
     "GET /_api/overview": RoutePermission(STAFF, OPERATOR),
     "GET /_api/findings": RoutePermission(STAFF, OPERATOR),
+    "GET /_api/backlog": RoutePermission(STAFF, OPERATOR),
     "GET /_api/job_types": RoutePermission(USER, SHARED),
     "GET /_api/workers": RoutePermission(STAFF, SHARED),
     "GET /_api/workers/{worker_id}": RoutePermission(STAFF, SHARED),

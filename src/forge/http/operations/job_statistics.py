@@ -1,4 +1,4 @@
-"""Statistics of jobs over time."""
+"""Statistics of jobs over time, and what waits and runs now."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -7,11 +7,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from forge.core.job_statistics import MAX_POINTS
-from forge.http.auth.access import Caller, User
-from forge.http.fields import Duration, Name, TenantId
+from forge.core.backlog import COUNTED_PER_LANE, BacklogItem
+from forge.core.job_statistics import MAX_POINTS, Group
+from forge.http.auth.access import Caller, OperatingStaff, User
+from forge.http.fields import Duration, Items, Name, TenantId
+from forge.http.jobs.shapes import Count
 from forge.http.problems.problem import problems
-from forge.jobs.statistics_reader import StatisticsFilters, read_by_type, read_series
+from forge.jobs.statistics_reader import StatisticsFilters, read_backlog, read_by_type, read_series
 
 router = APIRouter(tags=["statistics"])
 
@@ -55,8 +57,12 @@ class JobStatisticsOut(Window):
 class TypeStatisticsOut(BaseModel):
     """The totals of one job type and queue."""
 
-    job_type: str | None = Field(description="Null for a tenant: all types together.")
-    queue: str | None
+    job_type: str | None = Field(
+        description="Null for a tenant, and where the totals of all types are added up."
+    )
+    queue: str | None = Field(
+        description="Null for a tenant, and where the totals of all queues are added up."
+    )
     per_minute: float = Field(description="Jobs that completed or failed, per minute.")
     failed_percent: float | None = Field(description="Of these. Null if none ended.")
     completed: int
@@ -75,6 +81,22 @@ class StatisticsByTypeOut(Window):
     """Totals by job type and queue, those with the most jobs first."""
 
     items: list[TypeStatisticsOut]
+
+
+class BacklogItemOut(BaseModel):
+    """The jobs of one type, queue and capability that are due or held by a worker."""
+
+    job_type: str
+    queue: str
+    worker_capability: str | None
+    ready: Count = Field(
+        description=f"Jobs that are due and wait; `at_least` beyond {COUNTED_PER_LANE:,} of one "
+        "priority."
+    )
+    oldest_seconds: float | None = Field(
+        description="For how long the oldest of them has been due; null: none is."
+    )
+    running: int = Field(description="Jobs that workers run or have fetched.")
 
 
 Since = Annotated[
@@ -130,11 +152,18 @@ async def get_statistics_by_type(
     until: Until = None,
     job_type: Type = None,
     queue: Queue = None,
+    group: Annotated[Group, Query(description="Whose totals are added up.")] = "type_and_queue",
     tenant_id: TenantId | None = None,
 ) -> Any:
     """Return the totals of each job type and queue; a tenant gets one total of its outcomes."""
     filters = _filters(caller, since, until, job_type, queue, tenant_id)
-    return asdict(await read_by_type(caller.run, **filters))
+    return asdict(await read_by_type(caller.run, group, **filters))
+
+
+@router.get("/_api/backlog", operation_id="get_backlog", response_model=Items[BacklogItemOut])
+async def get_backlog(caller: OperatingStaff) -> Any:
+    """Return the jobs that wait and run now, by type, queue and capability."""
+    return {"items": [_shown(item) for item in await read_backlog(caller.run)]}
 
 
 def _filters(
@@ -152,3 +181,9 @@ def _filters(
         "queue": queue,
         "tenant_id": caller.tenant_for(tenant_id),
     }
+
+
+def _shown(item: BacklogItem) -> dict[str, Any]:
+    shown = asdict(item)
+    precision = "exact" if shown.pop("is_exact") else "at_least"
+    return shown | {"ready": {"count": item.ready, "precision": precision}}

@@ -2,7 +2,8 @@
 -- $1 how many jobs of a lane to count at most.
 -- One index lookup per lane, and one per counted job.
 with recursive lanes as (
-    (select forge_lane(job_type, queue, worker_capability, priority) as lane, job_type, scheduled_at
+    (select forge_lane(job_type, queue, worker_capability, priority) as lane,
+            job_type, queue, worker_capability, scheduled_at
      from forge_jobs
      where status in ('pending', 'retry')
      order by forge_lane(job_type, queue, worker_capability, priority), scheduled_at, id
@@ -11,14 +12,16 @@ with recursive lanes as (
     select next.*
     from lanes
     cross join lateral (
-        select forge_lane(job_type, queue, worker_capability, priority) as lane, job_type, scheduled_at
+        select forge_lane(job_type, queue, worker_capability, priority) as lane,
+               job_type, queue, worker_capability, scheduled_at
         from forge_jobs
         where status in ('pending', 'retry')
           and forge_lane(job_type, queue, worker_capability, priority) > lanes.lane
         order by forge_lane(job_type, queue, worker_capability, priority), scheduled_at, id
         limit 1) as next
 )
-select job_type, due.count, extract(epoch from now() - scheduled_at)::float8 as oldest
+select job_type, queue, worker_capability, due.count,
+       extract(epoch from now() - scheduled_at)::float8 as oldest
 from lanes
 cross join lateral (
     select count(*) as count

@@ -1,0 +1,60 @@
+/** Series of statistics as charts draw them. */
+import type { JobStatisticsOut, StatisticsPointOut } from '../../api/schema';
+import { parseDuration } from '../../format/times';
+import type { ChartData } from '../../ui/time_chart';
+
+/** Workers write what they counted every ten seconds. */
+const LAG = 10_000;
+const MINUTE = 60_000;
+
+/** Return the steps that are complete: one that goes on would look like a fall. */
+export function completePoints(statistics: JobStatisticsOut, now: number): StatisticsPointOut[] {
+  const step = stepOf(statistics);
+  const complete = statistics.series.filter(({ at }) => Date.parse(at) + step + LAG <= now);
+  return complete.length ? complete : statistics.series;
+}
+
+export function stepOf({ step }: JobStatisticsOut): number {
+  return parseDuration(step) ?? MINUTE;
+}
+
+export function throughput(points: readonly StatisticsPointOut[], step: number): ChartData {
+  return {
+    times: timesOf(points),
+    lines: [
+      {
+        label: 'ended',
+        tone: 'running',
+        values: points.map((point) => ((point.completed + point.failed) * MINUTE) / step),
+      },
+    ],
+  };
+}
+
+/** The share of jobs that failed for good; nothing where none ended. */
+export function failures(points: readonly StatisticsPointOut[]): ChartData {
+  const share = ({ completed, failed }: StatisticsPointOut) =>
+    completed + failed ? (100 * failed) / (completed + failed) : null;
+  return {
+    times: timesOf(points),
+    lines: [{ label: 'failed', tone: 'failed', values: points.map(share) }],
+  };
+}
+
+export function percentiles(
+  points: readonly StatisticsPointOut[],
+  name: 'wait_ms' | 'run_ms',
+): ChartData {
+  return {
+    times: timesOf(points),
+    lines: [
+      { label: 'p50', tone: 'completed', values: points.map((point) => point[name].p50) },
+      { label: 'p95', tone: 'running', values: points.map((point) => point[name].p95) },
+      { label: 'p99', tone: 'retry', values: points.map((point) => point[name].p99) },
+    ],
+  };
+}
+
+function timesOf(points: readonly StatisticsPointOut[]): number[] {
+  return points.map(({ at }) => Date.parse(at) / 1000);
+}
