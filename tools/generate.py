@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools import dashboard
+from tools.django_migrations import django_migration_files
 from tools.faults_page import faults_page
 from tools.job_columns import job_column_files
 from tools.lifecycle_page import lifecycle_page
@@ -19,6 +20,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     **job_column_files(),
     "src/forge/sql/tables.sql": tables_sql,
     "src/forge/sql/schema.sql": schema_sql,
+    **django_migration_files(),
     "docs/reference/lifecycle.md": lifecycle_page,
     "docs/reference/openapi.json": openapi_json,
     "tests/faults/README.md": faults_page,

@@ -9,9 +9,10 @@ import pytest
 import forge
 
 SOURCE = Path(forge.__file__).parent
-# Public names that begin with an underscore: those of every NamedTuple, and of the standard
-# library, which has no other name for them.
+# Public names that begin with an underscore: those of every NamedTuple, of Django's models, and of
+# the standard library, which has no other name for them.
 PUBLIC = {
+    "_meta",
     "_asdict",
     "_field_defaults",
     "_fields",

@@ -151,14 +151,14 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], name: str = "forge") -> int:
     """Run a command and print an error on one line if it fails."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Escape characters that the terminal's encoding lacks.
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = forge.main(list(arguments), prog_name="forge", standalone_mode=False)
+        code = forge.main(list(arguments), prog_name=name, standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.exceptions.Abort:
         return INTERRUPTED

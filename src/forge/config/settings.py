@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import BeforeValidator, PrivateAttr, ValidationInfo, field_validator
 
 from forge.config.server import AuthConfig, DashboardConfig, ServerConfig
-from forge.config.sources import FILE_NAME, Section, read_settings
+from forge.config.sources import FILE_NAME, Section, read_settings, settings_from
 from forge.config.transport import TransportConfig
 from forge.config.values import (
     DatabaseUrl,
@@ -131,6 +131,16 @@ class Config(Section):
         settings = read_settings(cls, path, env, sections)
         settings._file = Path(path or FILE_NAME).absolute()
         return settings
+
+    @classmethod
+    def from_mapping(
+        cls, content: Mapping[str, Any], *, label: str, env: Mapping[str, str] = os.environ
+    ) -> Self:
+        """Read sections that a framework's settings contain; the environment overrides them.
+
+        `label` names their origin in errors.
+        """
+        return settings_from(cls, label, content, env)
 
     @property
     def file(self) -> Path | None:

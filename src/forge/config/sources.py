@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic._internal._model_construction import ModelMetaclass
@@ -33,13 +33,17 @@ def read_settings(
     found.take_file(str(path or FILE_NAME), _read_file(path))
     found.take_environment(env)
     found.take_file(OVERRIDES, {name: _as_table(value) for name, value in overrides.items()})
-    try:
-        settings = model.model_validate(found.values)
-    except ValidationError as error:
-        found.problems += [found.explain(fault) for fault in error.errors()]
-    if found.problems:
-        raise ConfigError("\n".join(found.problems), found.problems)
-    return settings
+    return found.build()
+
+
+def settings_from(
+    model: type[Model], label: str, content: Mapping[str, Any], env: Mapping[str, str]
+) -> Model:
+    """Fill a model from what a framework's settings say, overridden by the environment."""
+    found = _Settings(model)
+    found.take_file(label, {name: _as_table(value) for name, value in content.items()})
+    found.take_environment(env)
+    return found.build()
 
 
 def config_error(model: type[BaseModel], error: ValidationError) -> ConfigError:
@@ -72,10 +76,10 @@ def _read_file(path: Path | None) -> dict[str, Any]:
         raise ConfigError(f"{file}: is not valid TOML ({error}); correct that line") from None
 
 
-class _Settings:
+class _Settings(Generic[Model]):
     """The values read so far, where each came from, and the problems found."""
 
-    def __init__(self, model: type[BaseModel], origin: str = "") -> None:
+    def __init__(self, model: type[Model], origin: str = "") -> None:
         self.sections = {
             name: list(field.annotation.model_fields)
             for name, field in model.model_fields.items()
@@ -87,6 +91,17 @@ class _Settings:
         self.values: dict[str, Any] = {}
         self.origins: dict[tuple[str, ...], str] = {}
         self.problems: list[str] = []
+
+    def build(self) -> Model:
+        """Return the settings, or raise one ConfigError for all problems."""
+        settings = None
+        try:
+            settings = self.model.model_validate(self.values)
+        except ValidationError as error:
+            self.problems += [self.explain(fault) for fault in error.errors()]
+        if settings is None or self.problems:
+            raise ConfigError("\n".join(self.problems), self.problems)
+        return settings
 
     def take_file(self, label: str, content: Mapping[str, Any]) -> None:
         for name, value in content.items():

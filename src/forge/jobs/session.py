@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import httpx
 
 T = TypeVar("T")
+# A function where a framework names the database, and may change it before the app is used.
+ConfiguredUrl = str | None | Callable[[], str | None]
 
 
 class Telemetry(NamedTuple):
@@ -38,14 +40,23 @@ class Sessions:
     Connections belong to the loop that opened them: another loop gets a session of its own.
     """
 
-    def __init__(self, config: Config, telemetry: Telemetry, configured_url: str | None) -> None:
+    def __init__(self, config: Config, telemetry: Telemetry, configured_url: ConfiguredUrl) -> None:
         self.config = config
         self._telemetry = telemetry
-        # None: the embedded PostgreSQL.
-        self.configured_url = configured_url
+        self._configured_url = configured_url
         # The database role that Forge's own statements take.
         self.role: str | None = None
         self._session: Session | None = None
+
+    @property
+    def configured_url(self) -> str | None:
+        """The URL for the connections that are opened next; None is the embedded PostgreSQL."""
+        url = self._configured_url
+        return url() if callable(url) else url
+
+    @configured_url.setter
+    def configured_url(self, url: ConfiguredUrl) -> None:
+        self._configured_url = url
 
     @property
     def is_open(self) -> bool:
@@ -54,9 +65,8 @@ class Sessions:
     @property
     def database_url(self) -> str | None:
         """The configured URL, or that of the embedded PostgreSQL while it runs for this app."""
-        if self.configured_url is not None or self._session is None:
-            return self.configured_url
-        return self._session.embedded_url
+        url = self.configured_url
+        return url if url is not None or self._session is None else self._session.embedded_url
 
     def here(self) -> "Session":
         """Return the session of the running event loop."""
@@ -82,7 +92,7 @@ class Sessions:
 
     def clone(self) -> "Sessions":
         """Return the same settings without a session."""
-        new = Sessions(self.config, self._telemetry, self.configured_url)
+        new = Sessions(self.config, self._telemetry, self._configured_url)
         new.role = self.role
         return new
 

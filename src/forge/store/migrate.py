@@ -113,13 +113,19 @@ def reject_unreleased(applied: Rows) -> None:
 
 def as_sql() -> str:
     """Return all migrations as one script, for use with another migration tool."""
-    parts = [load("ledger/create")]
-    for migration in all_migrations():
-        record = load("ledger/record")
-        record = record.replace("$1", str(migration.version)).replace("$2", f"'{migration.name}'")
-        functions = "\n".join(_functions_with(migration))
-        parts.append(f"-- {migration}\n{migration.sql}\n{functions}\n{record}")
-    return "\n".join(parts)
+    return "\n".join(map(script_of, all_migrations()))
+
+
+def script_of(migration: Migration) -> str:
+    """Return one migration as a script that also records it."""
+    record = load("ledger/record")
+    record = record.replace("$1", str(migration.version)).replace("$2", f"'{migration.name}'")
+    return "\n".join([f"-- {migration}", *scripts_of(migration), record])
+
+
+def scripts_of(migration: Migration) -> list[str]:
+    """Return what runs for a migration, before it is recorded."""
+    return [load("ledger/create"), migration.sql, *_functions_with(migration)]
 
 
 async def _index_waiting(connection: "asyncpg.Connection[Any]") -> str | None:
@@ -191,9 +197,7 @@ async def _blockers(connection: "asyncpg.Connection[Any]") -> str:
 async def _apply(connection: "asyncpg.Connection[Any]", migration: Migration) -> None:
     async with connection.transaction(isolation="read_committed"):
         await connection.fetchval(load("ledger/lock_briefly"), LOCK_TIMEOUT)
-        await connection.execute(load("ledger/create"))
-        await connection.execute(migration.sql)
-        for script in _functions_with(migration):
+        for script in scripts_of(migration):
             await connection.execute(script)
         await connection.execute(load("ledger/record"), migration.version, migration.name)
 

@@ -1,0 +1,26 @@
+"""Forge in Django (extra `django`): add "forge.integrations.django" to INSTALLED_APPS.
+
+`from forge.integrations.django import app` is the project's app: its settings are `FORGE`, its
+database is one of `DATABASES`, and it has the jobs of each installed app's `jobs.py`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from forge.app import Forge
+
+    app: Forge
+
+# Where the public names are: they are imported when they are used, because Django imports this
+# package before its settings and models are ready.
+_NAMES = {
+    "app": "forge.integrations.django.project_app",
+}
+__all__ = ["app"]
+
+
+def __getattr__(name: str) -> Any:
+    if (module := _NAMES.get(name)) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(module), name)

@@ -1,0 +1,58 @@
+"""A Django project with Forge: its own tests, its migrations and its commands."""
+
+import json
+
+import psycopg
+import pytest
+
+from tests.integrations.django.conftest import Manage
+
+
+@pytest.mark.timeout(300)
+def test_the_tests_of_the_project_pass(manage: Manage) -> None:
+    ended = manage("test", "--verbosity", "2", "--no-input")
+
+    assert "\nOK" in ended.stderr, ended.stderr
+    assert "skipped" not in ended.stderr
+
+
+def test_migrate_and_forge_migrate_apply_the_same_migrations(
+    manage: Manage, empty_url: str
+) -> None:
+    printed = manage("sqlmigrate", "forge", "0001").stdout
+    manage("migrate", "forge", "0003")
+    with psycopg.connect(empty_url) as connection:
+        few = connection.execute("select count(*) from forge_migrations").fetchone()
+    manage("forge", "migrate")
+    manage("migrate")
+    again = manage("forge", "migrate").stdout
+    unapplied = manage("migrate", "--check")
+
+    assert "create table forge_jobs" in printed
+    assert few == (3,)
+    assert "nothing to do" in again
+    assert unapplied.returncode == 0
+
+
+def test_tables_exist_where_migrations_are_disabled(manage: Manage, empty_url: str) -> None:
+    manage("migrate", "--run-syncdb", SHOP_WITHOUT_MIGRATIONS="1")
+
+    assert "nothing to do" in manage("forge", "migrate").stdout
+
+
+def test_commands_act_on_the_jobs_and_the_database_of_the_project(
+    manage: Manage, empty_url: str
+) -> None:
+    manage("migrate")
+    # The wrong database: DATABASES decides.
+    wrong = {"FORGE_DATABASE_URL": "postgresql://nowhere.invalid/x"}
+
+    job_id = manage("forge", "dispatch", "confirm", '{"order": 1}', **wrong).stdout.strip()
+    listed = json.loads(manage("forge", "jobs", "list", "--json", **wrong).stdout)
+    unknown = manage("forge", "dispatch", "confrim", "{}", check=False)
+    shown = manage("forge", "--help")
+
+    assert [job["id"] for job in listed["items"]] == [job_id]
+    assert unknown.returncode == 1
+    assert "did you mean 'confirm'?" in unknown.stderr
+    assert "manage.py forge [OPTIONS] COMMAND" in shown.stdout
