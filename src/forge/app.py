@@ -7,13 +7,15 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, cast, overload
 from uuid import UUID
 
-from forge.builtin_jobs.definitions import (
-    REQUESTS,
+from forge.builtin_jobs.definitions import REQUESTS
+from forge.builtin_jobs.job_requests import (
     cancelling,
     deleting,
+    moving,
+    reprioritising,
     rescheduling,
     running_now,
 )
@@ -25,11 +27,13 @@ from forge.core.backlog import BacklogItem
 from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.events import Events
 from forge.core.finding import Finding, most_severe_first
-from forge.core.job import JobRecord
+from forge.core.job import JobRecord, PriorityLike
 from forge.core.job_filter import InputValue, JobFilter
 from forge.core.job_statistics import Group, JobStatistics, StatisticsByType
 from forge.core.new_job import (
     DispatchOptions,
+    RequestOptions,
+    When,
     check_dict,
     check_tenant,
     check_uuid,
@@ -335,24 +339,71 @@ class Forge:
         return own_watch_token(check_uuid(job_id), self.config.auth.secret)
 
     async def cancel(
-        self, job_id: UUID | str, *, reason: str | None = None, **options: "Unpack[DispatchOptions]"
+        self,
+        job_id: UUID | str,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[DispatchOptions]",
     ) -> JobHandle:
         """Ask a worker to cancel a job, in any status."""
         return await self.dispatcher.dispatch(*cancelling(job_id, reason), options)
 
-    async def delete(self, job_id: UUID | str, **options: "Unpack[DispatchOptions]") -> JobHandle:
+    async def delete(
+        self,
+        job_id: UUID | str,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[DispatchOptions]",
+    ) -> JobHandle:
         """Ask a worker to give up, cancel or erase a job, depending on its status."""
-        return await self.dispatcher.dispatch(*deleting(job_id), options)
+        return await self.dispatcher.dispatch(*deleting(job_id, reason), options)
 
-    async def run_now(self, job_id: UUID | str, **options: "Unpack[DispatchOptions]") -> JobHandle:
+    async def run_now(
+        self,
+        job_id: UUID | str,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[DispatchOptions]",
+    ) -> JobHandle:
         """Ask a worker to make a waiting job due at once."""
-        return await self.dispatcher.dispatch(*running_now(job_id), options)
+        return await self.dispatcher.dispatch(*running_now(job_id, reason), options)
 
     async def reschedule(
-        self, job_id: UUID | str, at: datetime, **options: "Unpack[DispatchOptions]"
+        self,
+        job_id: UUID | str,
+        at: When,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[DispatchOptions]",
     ) -> JobHandle:
-        """Ask a worker to move a waiting job to another time."""
-        return await self.dispatcher.dispatch(*rescheduling(job_id, at), options)
+        """Ask a worker to give a waiting job another time, or a delay such as "2h"."""
+        return await self.dispatcher.dispatch(*rescheduling(job_id, at, reason), options)
+
+    async def reprioritise(
+        self,
+        job_id: UUID | str,
+        priority: PriorityLike,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[RequestOptions]",
+    ) -> JobHandle:
+        """Ask a worker to give a waiting job another priority."""
+        return await self.dispatcher.dispatch(
+            *reprioritising(job_id, priority, reason), cast(DispatchOptions, options)
+        )
+
+    async def move(
+        self,
+        job_id: UUID | str,
+        queue: str,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[RequestOptions]",
+    ) -> JobHandle:
+        """Ask a worker to move a waiting job to another queue."""
+        return await self.dispatcher.dispatch(
+            *moving(job_id, queue, reason), cast(DispatchOptions, options)
+        )
 
     async def pause(
         self,

@@ -36,21 +36,47 @@ async def test_a_finished_job_is_not_rescheduled(app: Forge, work: Work) -> None
         await (await app.run_now(handle.id)).result(10)
 
 
-@pytest.mark.parametrize("verb", ["cancel", "delete", "run_now", "reschedule"])
+CHANGES = {
+    "reschedule": (datetime(2135, 1, 1, tzinfo=UTC),),
+    "reprioritise": ("high",),
+    "move": ("bulk",),
+}
+
+
+@pytest.mark.parametrize("verb", ["cancel", "delete", "run_now", *CHANGES])
 async def test_the_job_of_another_tenant_is_not_changed_and_not_revealed(
     app: Forge, work: Work, psql: Any, verb: str
 ) -> None:
     handle = await waiting(app, tenant_id=1)
     before = await psql.fetchrow("select * from forge_jobs where id = $1", handle.id)
     await work(app)
-    more = {"at": datetime.now(UTC)} if verb == "reschedule" else {}
 
-    request = await getattr(app, verb)(handle.id, tenant_id=2, **more)
+    request = await getattr(app, verb)(handle.id, *CHANGES.get(verb, ()), tenant_id=2)
 
     with pytest.raises(JobFailed, match="there is no job"):
         await request.result(10)
     assert await psql.fetchrow("select * from forge_jobs where id = $1", handle.id) == before
     assert await psql.fetchval("select count(*) from forge_audit_events") == 0
+
+
+async def test_a_job_that_moves_gets_its_message_again(app: Forge, work: Work, psql: Any) -> None:
+    """The message that was sent is in the queue of its old lane."""
+    handle = await waiting(app)
+    other = await waiting(app)
+    await psql.execute(
+        "insert into forge_outbox (job_id, send_at, sends) values ($1, 'infinity', 3), "
+        "($2, 'infinity', 3)",
+        handle.id,
+        other.id,
+    )
+    await work(app)
+
+    await (await handle.move("bulk", reason="too slow")).result(10)
+
+    rows = await psql.fetch(
+        "select job_id, send_at < 'infinity' as is_near, sends from forge_outbox order by id"
+    )
+    assert [tuple(row) for row in rows] == [(handle.id, True, 0), (other.id, False, 3)]
 
 
 @pytest.mark.parametrize("tenant", [{"tenant_id": 1}, {}])

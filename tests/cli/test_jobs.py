@@ -162,6 +162,26 @@ def test_a_job_for_later_runs_now(project: Project) -> None:
         project.wait_for_status(job, "completed")
 
 
+def test_a_waiting_job_is_rescheduled_reprioritised_and_moved(project: Project) -> None:
+    job = project.dispatch("greet", {"name": "Ada"}, "--delay", "1h")
+    with project.worker():
+        moved = project.forge("jobs", "move", job, "bulk", "--reason", "too many")
+        lowered = project.json("jobs", "reprioritise", job, "low")
+        at = "2135-01-01T00:00:00Z"
+        rescheduled = project.forge("jobs", "reschedule", job, "--scheduled-at", at)
+        both = project.forge("jobs", "reschedule", job, "--scheduled-at", at, "--delay", "1h")
+        unknown = project.forge("jobs", "reprioritise", job, "urgent")
+
+    assert moved.stdout == f"{job} moved\n", moved.stderr
+    assert lowered["done"] == "reprioritised"
+    assert rescheduled.stdout == f"{job} rescheduled\n", rescheduled.stderr
+    shown = project.json("jobs", "show", job)
+    assert (shown["queue"], shown["priority"], shown["scheduled_at"][:4]) == ("bulk", 25, "2135")
+    assert "give either --scheduled-at or --delay" in both.stderr
+    assert "priority must be one of" in unknown.stderr
+    assert (both.returncode, unknown.returncode) == (2, 2)
+
+
 def test_request_without_a_live_worker_stays_pending(project: Project) -> None:
     job = project.dispatch("greet", {"name": "Ada"}, "--delay", "1h")
 

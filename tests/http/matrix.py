@@ -37,6 +37,9 @@ SENDS: dict[str, Any] = {
     "actions": {"text": "hello"},
     "discard": {"notes": "not again"},
     "dlq": {"notes": "once more"},
+    "reschedule": {"delay": "2h"},
+    "reprioritise": {"priority": "low"},
+    "move": {"queue": "bulk"},
 }
 # Bulk reprocessing selects dead letters by a filter instead of an id.
 SENDS_TO: dict[str, Any] = {
@@ -157,7 +160,9 @@ class Asking:
         async with self._http.stream(method, path, headers=headers, json=body) as answer:
             is_endless = answer.headers.get("content-type", "").startswith("text/event-stream")
             shown = "" if is_endless else (await answer.aread()).decode()
-        return 200 if answer.status_code < 400 else answer.status_code, shown
+        # A conflict with the state of the row: only a caller who may act learns of it.
+        is_allowed = answer.status_code < 400 or answer.status_code == 409
+        return 200 if is_allowed else answer.status_code, shown
 
     async def _ask_by_socket(self, caller: Caller) -> tuple[int, str]:
         job_id = await self.job()

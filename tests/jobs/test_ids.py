@@ -19,6 +19,8 @@ VERBS: dict[str, Callable[[Forge, Any], Awaitable[Any]]] = {
     "delete": lambda app, job_id: app.delete(job_id),
     "run_now": lambda app, job_id: app.run_now(job_id),
     "reschedule": lambda app, job_id: app.reschedule(job_id, LATER),
+    "reprioritise": lambda app, job_id: app.reprioritise(job_id, "high"),
+    "move": lambda app, job_id: app.move(job_id, "bulk"),
 }
 SYNC_VERBS: dict[str, Callable[[Forge, Any], Any]] = {
     "handle": lambda app, job_id: app.sync.handle(job_id),
@@ -27,6 +29,8 @@ SYNC_VERBS: dict[str, Callable[[Forge, Any], Any]] = {
     "delete": lambda app, job_id: app.sync.delete(job_id),
     "run_now": lambda app, job_id: app.sync.run_now(job_id),
     "reschedule": lambda app, job_id: app.sync.reschedule(job_id, LATER),
+    "reprioritise": lambda app, job_id: app.sync.reprioritise(job_id, "high"),
+    "move": lambda app, job_id: app.sync.move(job_id, "bulk"),
     "the async handle": lambda app, job_id: app.handle(job_id),
 }
 
@@ -57,7 +61,7 @@ async def test_the_text_of_an_id_is_accepted(app: Forge, work: Work) -> None:
     assert (await app.get(text)).id == app.handle(text).id == UUID(text)
 
 
-@pytest.mark.parametrize("at", [datetime(2031, 1, 1), "tomorrow", 5, None], ids=repr)
+@pytest.mark.parametrize("at", [datetime(2031, 1, 1), 5, None], ids=repr)
 async def test_reschedule_rejects_an_invalid_time(app: Forge, psql: Any, at: Any) -> None:
     @app.job
     async def ping(ctx: JobContext) -> None: ...
@@ -68,5 +72,7 @@ async def test_reschedule_rejects_an_invalid_time(app: Forge, psql: Any, at: Any
         await app.reschedule(job_id, at)
     with pytest.raises(InvalidValue, match=r"at .*datetime\.now\(timezone\.utc\)"):
         app.sync.reschedule(job_id, at)
+    with pytest.raises(InvalidValue, match=r"at 'tomorrow' is not a duration"):
+        await app.reschedule(job_id, "tomorrow")
 
     assert await psql.fetchval("select count(*) from forge_jobs") == 1

@@ -263,7 +263,7 @@ async def test_the_api_dispatches_every_way(api: Any, api_app: Forge, worker: An
 async def test_the_api_writes_and_reads_the_audit(granted: Database) -> None:
     database = Database(as_role("forge_api", granted.url))
 
-    await database.run(audit.add("job_cancel_requested", "ann", 1, uuid4(), "why not"))
+    await database.run(audit.add("job_cancelled", "ann", 1, uuid4(), "why not"))
 
     async with database.acquire() as conn:
         assert await conn.fetchval("select actor from forge_audit_events") == "ann"

@@ -679,6 +679,11 @@ export interface components {
       p95: number | null;
       p99: number | null;
     };
+    /** @description The queue that the job moves to, and why. */
+    MoveIn: {
+      queue: string;
+      reason?: string | null;
+    };
     /** @description The job that has been due the longest, among those that are not paused. */
     OldestReadyOut: {
       /** Format: uuid */
@@ -848,6 +853,12 @@ export interface components {
       | 'jobs_ahead'
       | 'no_free_slot'
       | 'next';
+    /** @description The new priority, and why it changes. */
+    ReprioritiseIn: {
+      /** @enum {unknown} */
+      priority: 'critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0;
+      reason?: string | null;
+    };
     /** @description Reprocesses a dead letter. */
     ReprocessIn: {
       notes?: string | null;
@@ -911,6 +922,14 @@ export interface components {
       status: components['schemas']['Status'];
       /** @description Token to follow the new job for an hour at most. */
       watch_token: string;
+    };
+    /** @description When the job runs, and why it is rescheduled. */
+    RescheduleIn: {
+      /** @description Time from now; instead of `scheduled_at`. */
+      delay?: string | null;
+      reason?: string | null;
+      /** @description Or `delay`. */
+      scheduled_at?: string | null;
     };
     /**
      * @description A role of a token; `manager` counts only together with `staff`.
@@ -1301,6 +1320,7 @@ export type LiveJob = components['schemas']['LiveJob'];
 export type LiveProblem = components['schemas']['LiveProblem'];
 export type MeOut = components['schemas']['MeOut'];
 export type Milliseconds = components['schemas']['Milliseconds'];
+export type MoveIn = components['schemas']['MoveIn'];
 export type OldestReadyOut = components['schemas']['OldestReadyOut'];
 export type OverviewOut = components['schemas']['OverviewOut'];
 export type PauseIn = components['schemas']['PauseIn'];
@@ -1312,12 +1332,14 @@ export type QueuePage = components['schemas']['QueuePage'];
 export type QueueStatistics = components['schemas']['QueueStatistics'];
 export type Readiness = components['schemas']['Readiness'];
 export type Reason = components['schemas']['Reason'];
+export type ReprioritiseIn = components['schemas']['ReprioritiseIn'];
 export type ReprocessIn = components['schemas']['ReprocessIn'];
 export type ReprocessOut = components['schemas']['ReprocessOut'];
 export type RequestIn = components['schemas']['RequestIn'];
 export type RequestOut = components['schemas']['RequestOut'];
 export type RerunIn = components['schemas']['RerunIn'];
 export type RerunOut = components['schemas']['RerunOut'];
+export type RescheduleIn = components['schemas']['RescheduleIn'];
 export type Role = components['schemas']['Role'];
 export type RunOut = components['schemas']['RunOut'];
 export type ScheduleDetail = components['schemas']['ScheduleDetail'];

@@ -1,7 +1,7 @@
 """The built-in job types: requests that a worker carries out, since only workers change jobs."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -9,14 +9,13 @@ from pydantic import BaseModel
 
 from forge.builtin_jobs.reprocess import REPROCESS, reprocess
 from forge.core.job import BUILTIN_QUEUE, CANARY
-from forge.core.lifecycle import FINAL, OWNED, Status
-from forge.core.new_job import check_moment, check_uuid
+from forge.core.lifecycle import FINAL, OWNED, WAITING, Status
 from forge.core.signals import NonRetryable, Snooze
 from forge.definitions.job import JobDefinition
 from forge.definitions.signature import Handler
 from forge.store import jobs
 from forge.store.notify import CHANGES, WAKE, attempt_payload, changes_payload, send, worker_channel
-from forge.store.statement import Rows
+from forge.store.statement import Row, Rows, Statement
 
 if TYPE_CHECKING:
     from forge.jobs.context import JobContext
@@ -25,8 +24,8 @@ CANCEL = "forge.cancel"
 DELETE = "forge.delete"
 RUN_NOW = "forge.run_now"
 RESCHEDULE = "forge.reschedule"
-# The built-in type to dispatch, and its input.
-Asked = tuple[JobDefinition[Any, Any], dict[str, Any]]
+REPRIORITISE = "forge.reprioritise"
+MOVE = "forge.move"
 
 
 class Request(BaseModel):
@@ -37,9 +36,22 @@ class Request(BaseModel):
 
 
 class RescheduleRequest(Request):
-    """The job to reschedule, and when it runs."""
+    """The job to reschedule, and when it runs: at a time, or after a delay from then."""
 
-    at: datetime
+    at: datetime | None = None
+    delay: timedelta | None = None
+
+
+class ReprioritiseRequest(Request):
+    """The job to reprioritise, and its new priority."""
+
+    priority: int
+
+
+class MoveRequest(Request):
+    """The job to move, and the queue it moves to."""
+
+    queue: str
 
 
 class Canary(BaseModel):
@@ -60,7 +72,7 @@ async def cancel(ctx: "JobContext", input: Request) -> dict[str, Any]:
 
 async def delete(ctx: "JobContext", input: Request) -> dict[str, Any]:
     """Give up a job that waits for a retry, cancel a pending one, erase a final one."""
-    status = await _status(ctx, input.job_id)
+    status = Status((await _get(ctx, input.job_id))["status"])
     if status in OWNED:
         raise NonRetryable(
             f"job {input.job_id} is being processed; cancel it first, then delete it"
@@ -78,12 +90,25 @@ async def delete(ctx: "JobContext", input: Request) -> dict[str, Any]:
 
 async def run_now(ctx: "JobContext", input: Request) -> dict[str, Any]:
     """Make a waiting job due at once."""
-    return await _move(ctx, input, None)
+    return await _change_waiting(ctx, input, jobs.run_now(*_asked(ctx, input)), "made due")
 
 
 async def reschedule(ctx: "JobContext", input: RescheduleRequest) -> dict[str, Any]:
-    """Move a waiting job to another time."""
-    return await _move(ctx, input, input.at)
+    """Give a waiting job another time."""
+    change = jobs.reschedule(*_asked(ctx, input), at=input.at, delay=input.delay)
+    return await _change_waiting(ctx, input, change, "rescheduled")
+
+
+async def reprioritise(ctx: "JobContext", input: ReprioritiseRequest) -> dict[str, Any]:
+    """Give a waiting job another priority."""
+    change = jobs.reprioritise(*_asked(ctx, input), priority=input.priority)
+    return await _change_waiting(ctx, input, change, "reprioritised")
+
+
+async def move(ctx: "JobContext", input: MoveRequest) -> dict[str, Any]:
+    """Move a waiting job to another queue."""
+    change = jobs.move(*_asked(ctx, input), queue=input.queue)
+    return await _change_waiting(ctx, input, change, "moved")
 
 
 async def canary(ctx: "JobContext", input: Canary) -> None:
@@ -92,11 +117,18 @@ async def canary(ctx: "JobContext", input: Canary) -> None:
         await ctx.run(jobs.erase_canaries(input.previous))
 
 
-async def _move(ctx: "JobContext", input: Request, at: datetime | None) -> dict[str, Any]:
-    found = await ctx.run(jobs.reschedule(*_asked(ctx, input), at=at))
+async def _change_waiting(
+    ctx: "JobContext", input: Request, change: Statement[Rows], what: str
+) -> dict[str, Any]:
+    """Change when or where a waiting job runs, and wake the workers."""
+    found = await ctx.run(change)
     if found:
         await ctx.run(send(WAKE))
-    return await _report(ctx, input, found, "moved")
+        return await _report(ctx, input, found, what)
+    job = await _get(ctx, input.job_id)
+    if job["status"] in WAITING and job["queue"] != BUILTIN_QUEUE:
+        return {"job_id": str(input.job_id), "done": "unchanged"}  # it already was as requested
+    return await _report(ctx, input, found, what)
 
 
 def _asked(
@@ -107,42 +139,23 @@ def _asked(
     return [input.job_id], ctx.tenant_id, input.reason, actor
 
 
-async def _status(ctx: "JobContext", job_id: UUID) -> Status:
+async def _get(ctx: "JobContext", job_id: UUID) -> Row:
     found = await ctx.run(jobs.get([job_id]))
     if not found or (ctx.tenant_id is not None and found[0]["tenant_id"] != ctx.tenant_id):
         raise NonRetryable(f"there is no job {job_id}")
-    return Status(found[0]["status"])
+    return found[0]
 
 
 async def _report(ctx: "JobContext", input: Request, found: Rows, what: str) -> dict[str, Any]:
     """Return what was done, or raise why nothing was."""
     if not found:
-        status = await _status(ctx, input.job_id)
-        reason = "it is final" if status in FINAL else f"it is {status}"
+        job = await _get(ctx, input.job_id)
+        reason = "it is final" if job["status"] in FINAL else f"it is {job['status']}"
+        if job["status"] in WAITING:
+            reason = f"{job['job_type']} is one of Forge's own"
         raise NonRetryable(f"job {input.job_id} was left alone: {reason}")
     await ctx.run(send(CHANGES, changes_payload({input.job_id})))
     return {"job_id": str(input.job_id), "done": what}
-
-
-def cancelling(job_id: UUID | str, reason: str | None) -> Asked:
-    """Return what asks a worker to cancel a job."""
-    return REQUESTS[CANCEL], {"job_id": str(check_uuid(job_id)), "reason": reason}
-
-
-def deleting(job_id: UUID | str) -> Asked:
-    """Return what asks a worker to delete a job."""
-    return REQUESTS[DELETE], {"job_id": str(check_uuid(job_id))}
-
-
-def running_now(job_id: UUID | str) -> Asked:
-    """Return what asks a worker to make a job due."""
-    return REQUESTS[RUN_NOW], {"job_id": str(check_uuid(job_id))}
-
-
-def rescheduling(job_id: UUID | str, at: datetime) -> Asked:
-    """Return what asks a worker to move a job to another time."""
-    moment = check_moment(at, "at").isoformat()
-    return REQUESTS[RESCHEDULE], {"job_id": str(check_uuid(job_id)), "at": moment}
 
 
 def canary_of(hears: Callable[[], bool]) -> JobDefinition[Any, Any]:
@@ -173,12 +186,14 @@ def _definition(name: str, handler: Handler, group: str | None = None) -> JobDef
 
 
 # Requests that take no longer than a few statements. A worker carries them out beside its slots.
-SHORT_REQUESTS = (CANCEL, DELETE, RUN_NOW, RESCHEDULE, CANARY)
+SHORT_REQUESTS = (CANCEL, DELETE, RUN_NOW, RESCHEDULE, REPRIORITISE, MOVE, CANARY)
 REQUESTS = {
     CANCEL: _definition(CANCEL, cancel),
     DELETE: _definition(DELETE, delete),
     RUN_NOW: _definition(RUN_NOW, run_now),
     RESCHEDULE: _definition(RESCHEDULE, reschedule),
+    REPRIORITISE: _definition(REPRIORITISE, reprioritise),
+    MOVE: _definition(MOVE, move),
     CANARY: _definition(CANARY, canary),
     REPROCESS: reprocess,
 }

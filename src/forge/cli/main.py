@@ -49,12 +49,15 @@ COMMANDS: CommandTable = {
         {"typescript": "forge.cli.generate.typescript:typescript"},
     ),
     "jobs": CommandGroup(
-        "List, show, explain, cancel and delete jobs, and run them now.",
+        "List, show and explain jobs; cancel, delete, rerun, reschedule and move them.",
         {
             "cancel": "forge.cli.jobs.job_requests:cancel",
             "delete": "forge.cli.jobs.job_requests:delete",
             "list": "forge.cli.jobs.list:list_jobs",
+            "move": "forge.cli.jobs.job_requests:move",
+            "reprioritise": "forge.cli.jobs.job_requests:reprioritise",
             "rerun": "forge.cli.jobs.rerun:rerun",
+            "reschedule": "forge.cli.jobs.job_requests:reschedule",
             "run-now": "forge.cli.jobs.job_requests:run_now",
             "show": "forge.cli.jobs.show:show",
             "why": "forge.cli.jobs.why:why",

@@ -19,6 +19,8 @@ LONGEST_NAME = 255
 LONGEST_VERSION = 32
 LONGEST_REASON = 1000
 FIRST_VERSION = "1.0"
+# When a job is to run: at a time, or so long from now.
+When = datetime | timedelta | str
 
 
 class DispatchOptions(TypedDict, total=False):
@@ -39,6 +41,18 @@ class DispatchOptions(TypedDict, total=False):
     meta: dict[str, Any]
     payload_version: str
     traceparent: str
+
+
+class RequestOptions(TypedDict, total=False):
+    """What the requests that take a priority or a queue of their own leave of the options."""
+
+    scheduled_at: datetime
+    delay: timedelta | str
+    idempotency_key: str
+    tenant_id: int
+    correlation_id: UUID | str
+    auth: dict[str, Any]
+    meta: dict[str, Any]
 
 
 class NewJob(NamedTuple):

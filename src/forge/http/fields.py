@@ -8,6 +8,7 @@ from pydantic import (
     AfterValidator,
     AwareDatetime,
     BaseModel,
+    BeforeValidator,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -41,6 +42,16 @@ PriorityValue = Literal[100, 75, 50, 25, 0]
 AnyPriority = Literal["critical", "high", "normal", "low", "background", 100, 75, 50, 25, 0]
 BigInteger = Annotated[int, Field(ge=-(2**63), lt=2**63, strict=True)]
 Moment = Annotated[AwareDatetime, Field(strict=True)]
+
+
+def _text(value: object) -> object:
+    if isinstance(value, str):
+        return value
+    raise ValueError("write the time as text, such as 2030-01-31T12:00:00Z")
+
+
+# Not strict: what a route with arguments of its own receives is no JSON text any more.
+WrittenTime = Annotated[AwareDatetime, BeforeValidator(_text)]
 Id = Annotated[UUID, Field(strict=True)]
 Version = Annotated[
     str,

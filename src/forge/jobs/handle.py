@@ -7,8 +7,9 @@ from uuid import UUID
 import typing_extensions
 
 from forge.core.errors import JobFailed, UndecodablePayload
-from forge.core.job import JobRecord
+from forge.core.job import JobRecord, PriorityLike
 from forge.core.lifecycle import Status
+from forge.core.new_job import When
 from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.definitions.job import JobDefinition
@@ -34,6 +35,22 @@ class HandleApp(Protocol):
 
     async def cancel(
         self, job_id: UUID | str, *, reason: str | None = None
+    ) -> "JobHandle[Any]": ...
+
+    async def run_now(
+        self, job_id: UUID | str, *, reason: str | None = None
+    ) -> "JobHandle[Any]": ...
+
+    async def reschedule(
+        self, job_id: UUID | str, at: When, *, reason: str | None = None
+    ) -> "JobHandle[Any]": ...
+
+    async def reprioritise(
+        self, job_id: UUID | str, priority: PriorityLike, *, reason: str | None = None
+    ) -> "JobHandle[Any]": ...
+
+    async def move(
+        self, job_id: UUID | str, queue: str, *, reason: str | None = None
     ) -> "JobHandle[Any]": ...
 
     async def rerun(
@@ -117,6 +134,24 @@ class JobHandle(Generic[Out_co]):
     async def cancel(self, reason: str | None = None) -> "JobHandle[Any]":
         """Ask a worker to cancel the job; returns the handle of that request."""
         return await self._app.cancel(self.id, reason=reason)
+
+    async def run_now(self, *, reason: str | None = None) -> "JobHandle[Any]":
+        """Ask a worker to make the waiting job due at once."""
+        return await self._app.run_now(self.id, reason=reason)
+
+    async def reschedule(self, at: When, *, reason: str | None = None) -> "JobHandle[Any]":
+        """Ask a worker to give the waiting job another time, or a delay such as "2h"."""
+        return await self._app.reschedule(self.id, at, reason=reason)
+
+    async def reprioritise(
+        self, priority: PriorityLike, *, reason: str | None = None
+    ) -> "JobHandle[Any]":
+        """Ask a worker to give the waiting job another priority."""
+        return await self._app.reprioritise(self.id, priority, reason=reason)
+
+    async def move(self, queue: str, *, reason: str | None = None) -> "JobHandle[Any]":
+        """Ask a worker to move the waiting job to another queue."""
+        return await self._app.move(self.id, queue, reason=reason)
 
     async def rerun(
         self,

@@ -290,6 +290,12 @@ def erase_canaries(job_ids: Sequence[UUID]) -> Statement[list[UUID]]:
     return Statement(load("jobs/erase_canaries"), (job_ids,), ids)
 
 
+def run_now(
+    job_ids: Sequence[UUID], tenant: int | None, reason: str | None, actor: str | None = None
+) -> Statement[Rows]:
+    return reschedule(job_ids, tenant, reason, actor)
+
+
 def reschedule(
     job_ids: Sequence[UUID],
     tenant: int | None,
@@ -297,8 +303,32 @@ def reschedule(
     actor: str | None = None,
     *,
     at: datetime | None = None,
+    delay: timedelta | None = None,
 ) -> Statement[Rows]:
-    return Statement(load("jobs/reschedule"), (job_ids, tenant, reason, actor, at), rows)
+    """Give waiting jobs another time; without a time or a delay they are due at once."""
+    return Statement(load("jobs/reschedule"), (job_ids, tenant, reason, actor, at, delay), rows)
+
+
+def reprioritise(
+    job_ids: Sequence[UUID],
+    tenant: int | None,
+    reason: str | None,
+    actor: str | None = None,
+    *,
+    priority: int,
+) -> Statement[Rows]:
+    return Statement(load("jobs/reprioritise"), (job_ids, tenant, reason, actor, priority), rows)
+
+
+def move(
+    job_ids: Sequence[UUID],
+    tenant: int | None,
+    reason: str | None,
+    actor: str | None = None,
+    *,
+    queue: str,
+) -> Statement[Rows]:
+    return Statement(load("jobs/move"), (job_ids, tenant, reason, actor, queue), rows)
 
 
 def rerun(

@@ -2,15 +2,22 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 from uuid import UUID
 
-from forge.builtin_jobs.definitions import cancelling, deleting, rescheduling, running_now
+from forge.builtin_jobs.job_requests import (
+    cancelling,
+    deleting,
+    moving,
+    reprioritising,
+    rescheduling,
+    running_now,
+)
 from forge.core.backlog import BacklogItem
 from forge.core.finding import Finding
-from forge.core.job import JobRecord
+from forge.core.job import JobRecord, PriorityLike
 from forge.core.job_statistics import Group, JobStatistics, StatisticsByType
-from forge.core.new_job import DispatchOptions, check_uuid
+from forge.core.new_job import DispatchOptions, RequestOptions, When, check_uuid
 from forge.core.overview import Overview
 from forge.core.pause import Pause
 from forge.core.timeline import Timeline
@@ -169,24 +176,69 @@ class SyncForge:
         return self._app.watch_token(job_id)
 
     def cancel(
-        self, job_id: UUID | str, *, reason: str | None = None, **options: "Unpack[DispatchOptions]"
+        self,
+        job_id: UUID | str,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[DispatchOptions]",
     ) -> SyncHandle:
         """Ask a worker to cancel a job, in any status."""
         return self.dispatch(*cancelling(job_id, reason), **options)
 
-    def delete(self, job_id: UUID | str, **options: "Unpack[DispatchOptions]") -> SyncHandle:
+    def delete(
+        self,
+        job_id: UUID | str,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[DispatchOptions]",
+    ) -> SyncHandle:
         """Ask a worker to give up, cancel or erase a job, depending on its status."""
-        return self.dispatch(*deleting(job_id), **options)
+        return self.dispatch(*deleting(job_id, reason), **options)
 
-    def run_now(self, job_id: UUID | str, **options: "Unpack[DispatchOptions]") -> SyncHandle:
+    def run_now(
+        self,
+        job_id: UUID | str,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[DispatchOptions]",
+    ) -> SyncHandle:
         """Ask a worker to make a waiting job due at once."""
-        return self.dispatch(*running_now(job_id), **options)
+        return self.dispatch(*running_now(job_id, reason), **options)
 
     def reschedule(
-        self, job_id: UUID | str, at: datetime, **options: "Unpack[DispatchOptions]"
+        self,
+        job_id: UUID | str,
+        at: When,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[DispatchOptions]",
     ) -> SyncHandle:
-        """Ask a worker to move a waiting job to another time."""
-        return self.dispatch(*rescheduling(job_id, at), **options)
+        """Ask a worker to give a waiting job another time, or a delay such as "2h"."""
+        return self.dispatch(*rescheduling(job_id, at, reason), **options)
+
+    def reprioritise(
+        self,
+        job_id: UUID | str,
+        priority: PriorityLike,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[RequestOptions]",
+    ) -> SyncHandle:
+        """Ask a worker to give a waiting job another priority."""
+        return self.dispatch(
+            *reprioritising(job_id, priority, reason), **cast(DispatchOptions, options)
+        )
+
+    def move(
+        self,
+        job_id: UUID | str,
+        queue: str,
+        *,
+        reason: str | None = None,
+        **options: "Unpack[RequestOptions]",
+    ) -> SyncHandle:
+        """Ask a worker to move a waiting job to another queue."""
+        return self.dispatch(*moving(job_id, queue, reason), **cast(DispatchOptions, options))
 
     def pause(
         self,

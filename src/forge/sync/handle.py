@@ -1,10 +1,11 @@
 """What `app.sync.dispatch` returns: a job to wait for, follow or cancel in any thread."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, Generic
 from uuid import UUID
 
-from forge.core.job import JobRecord
+from forge.core.job import JobRecord, PriorityLike
+from forge.core.new_job import When
 from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.definitions.job import JobDefinition
@@ -71,8 +72,25 @@ class SyncHandle(Generic[Out_co]):
 
     def cancel(self, reason: str | None = None) -> "SyncHandle[Any]":
         """Ask a worker to cancel the job; returns the handle of that request."""
-        request = self._loop.wait(lambda app: app.cancel(self.id, reason=reason))
-        return SyncHandle(self._loop, request.id, deduplicated=request.deduplicated)
+        return self._requested(lambda app: app.cancel(self.id, reason=reason))
+
+    def run_now(self, *, reason: str | None = None) -> "SyncHandle[Any]":
+        """Ask a worker to make the waiting job due at once."""
+        return self._requested(lambda app: app.run_now(self.id, reason=reason))
+
+    def reschedule(self, at: When, *, reason: str | None = None) -> "SyncHandle[Any]":
+        """Ask a worker to give the waiting job another time, or a delay such as "2h"."""
+        return self._requested(lambda app: app.reschedule(self.id, at, reason=reason))
+
+    def reprioritise(
+        self, priority: PriorityLike, *, reason: str | None = None
+    ) -> "SyncHandle[Any]":
+        """Ask a worker to give the waiting job another priority."""
+        return self._requested(lambda app: app.reprioritise(self.id, priority, reason=reason))
+
+    def move(self, queue: str, *, reason: str | None = None) -> "SyncHandle[Any]":
+        """Ask a worker to move the waiting job to another queue."""
+        return self._requested(lambda app: app.move(self.id, queue, reason=reason))
 
     def rerun(
         self, patch: Any = None, *, reason: str | None = None, **options: "Unpack[RerunOptions]"
@@ -80,6 +98,10 @@ class SyncHandle(Generic[Out_co]):
         """Run a final job again, as a new job with the same input or one patched by RFC 7396."""
         made = self._loop.wait(lambda app: app.rerun(self.id, patch, reason=reason, **options))
         return SyncHandle(self._loop, made.id, self._job)
+
+    def _requested(self, ask: Callable[[Any], Coroutine[Any, Any, JobHandle]]) -> "SyncHandle[Any]":
+        request = self._loop.wait(ask)
+        return SyncHandle(self._loop, request.id, deduplicated=request.deduplicated)
 
     def __repr__(self) -> str:
         return f"<forge.SyncHandle {self.id}>"

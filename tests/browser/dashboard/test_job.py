@@ -111,7 +111,7 @@ async def test_job_is_cancelled_with_a_reason(dashboard: Dashboard) -> None:
     await expect(page.locator("[data-status=cancelled]")).to_be_visible()
     await expect(page.get_by_role("button", name="Cancel job…")).to_be_disabled()
     events = await dashboard.audit()
-    assert ("job_cancel_requested", "ann", "wrong customer's data") in events
+    assert ("job_cancelled", "ann", "wrong customer's data") in events
 
 
 async def test_waiting_job_runs_now_and_a_final_one_is_deleted(dashboard: Dashboard) -> None:

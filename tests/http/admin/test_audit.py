@@ -9,6 +9,7 @@ import pytest
 
 from forge import Forge
 from forge.store import audit
+from tests.apps import Work
 from tests.http.conftest import MakeToken
 from tests.http.job_client import add_jobs, code, dispatched, paths
 
@@ -32,19 +33,22 @@ def read(http: httpx.AsyncClient, token: MakeToken) -> Any:
 
 
 async def test_events_have_actor_and_reason(
-    app: Forge, http: httpx.AsyncClient, token: MakeToken, read: Any
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, read: Any, work: Work
 ) -> None:
     add_jobs(app)
-    job_id = await dispatched(http, token("user", tenant=7))
+    await work(app)
+    user = token("user", tenant=7)
+    job_id = await dispatched(http, user, delay="1h")
     reason = {"reason": "sent twice"}
-    await http.post(f"/_api/jobs/{job_id}/cancel", json=reason, headers=token("user", tenant=7))
+    answer = await http.post(f"/_api/jobs/{job_id}/cancel", json=reason, headers=user)
+    await app.handle(answer.json()["job_id"]).result(timeout=20)
 
     (event,) = (await read(tenant=7))["items"]
 
     assert event.pop("created_at").endswith("Z")
     assert event == {
         "id": event["id"],
-        "event": "job_cancel_requested",
+        "event": "job_cancelled",
         "actor": "ann",
         "tenant_id": 7,
         "job_id": str(job_id),

@@ -101,6 +101,8 @@ async def test_exactly_the_final_statuses_can_be_run_again(
     made = await app.get(answer.json()["job_id"])
     assert (made.input, made.queue, made.priority) == (INPUT, "late", 25)
     assert (made.scheduled_at - made.created_at).total_seconds() == 3600
+    at = await rerun(http, token("user"), job_id, scheduled_at="2135-01-01T00:00:00Z")
+    assert (await app.get(at.json()["job_id"])).scheduled_at.year == 2135
 
 
 async def test_what_is_invalid_is_refused_with_its_path_and_leaves_no_job(

@@ -1,13 +1,14 @@
-"""`forge jobs cancel`, `delete` and `run-now`: requests that a worker carries out."""
+"""Requests about one job, such as `forge jobs cancel` and `move`, that a worker carries out."""
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 import click
 
-from forge.cli.options import actor, json_option, project_options
+from forge.cli.options import Moment, actor, json_option, project_options
 from forge.cli.output import print_either
 from forge.core.errors import ForgeError
 from forge.core.lifecycle import Status
@@ -21,7 +22,7 @@ SendRequest = Callable[["Forge", UUID, dict[str, Any]], "Awaitable[JobHandle]"]
 
 
 def request_options(command: Command) -> Command:
-    """Add JOB_ID, --timeout and --no-wait."""
+    """Add JOB_ID, --reason, --timeout and --no-wait."""
     command = click.option(
         "--no-wait", is_flag=True, help="Do not wait for a worker to carry it out."
     )(command)
@@ -32,12 +33,12 @@ def request_options(command: Command) -> Command:
         show_default=True,
         help="Seconds to wait for a worker.",
     )(command)
+    command = click.option("--reason", help="Reason, stored in the audit log.")(command)
     command = click.argument("job_id", type=click.UUID)(command)
     return json_option(project_options(command))
 
 
 @click.command()
-@click.option("--reason", help="Reason, stored with the job and in the audit log.")
 @request_options
 def cancel(reason: str | None, **common: Any) -> int:
     """Cancel a pending or running job."""
@@ -48,16 +49,58 @@ def cancel(reason: str | None, **common: Any) -> int:
 
 @click.command()
 @request_options
-def delete(**common: Any) -> int:
+def delete(reason: str | None, **common: Any) -> int:
     """Fail a job that waits for a retry, cancel a pending one, or erase a final one."""
-    return _request(lambda app, job_id, options: app.delete(job_id, **options), **common)
+    return _request(
+        lambda app, job_id, options: app.delete(job_id, reason=reason, **options), **common
+    )
 
 
 @click.command("run-now")
 @request_options
-def run_now(**common: Any) -> int:
+def run_now(reason: str | None, **common: Any) -> int:
     """Make a waiting job due now."""
-    return _request(lambda app, job_id, options: app.run_now(job_id, **options), **common)
+    return _request(
+        lambda app, job_id, options: app.run_now(job_id, reason=reason, **options), **common
+    )
+
+
+@click.command()
+@click.option("--scheduled-at", type=Moment(), help="The new time.")
+@click.option("--delay", metavar="DURATION", help='How long from now, such as "2h".')
+@request_options
+def reschedule(
+    scheduled_at: datetime | None, delay: str | None, reason: str | None, **common: Any
+) -> int:
+    """Give a waiting job another time."""
+    if (scheduled_at is None) == (delay is None):
+        raise click.UsageError("give either --scheduled-at or --delay")
+    at = scheduled_at or delay or ""
+    return _request(
+        lambda app, job_id, options: app.reschedule(job_id, at, reason=reason, **options), **common
+    )
+
+
+@click.command()
+@request_options
+@click.argument("priority")
+def reprioritise(priority: str, reason: str | None, **common: Any) -> int:
+    """Give a waiting job another priority: critical, high, normal, low or background."""
+    wanted: Any = int(priority) if priority.isdecimal() else priority
+    return _request(
+        lambda app, job_id, options: app.reprioritise(job_id, wanted, reason=reason, **options),
+        **common,
+    )
+
+
+@click.command()
+@request_options
+@click.argument("queue")
+def move(queue: str, reason: str | None, **common: Any) -> int:
+    """Move a waiting job to another queue."""
+    return _request(
+        lambda app, job_id, options: app.move(job_id, queue, reason=reason, **options), **common
+    )
 
 
 def _request(

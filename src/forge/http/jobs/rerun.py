@@ -10,7 +10,7 @@ from forge.core.errors import InvalidPayload
 from forge.core.lifecycle import FINAL, Status
 from forge.core.new_job import LONGEST_REASON
 from forge.http.auth.access import Caller, User
-from forge.http.fields import AnyPriority, Delay, Moment, Name
+from forge.http.fields import AnyPriority, Delay, Name, WrittenTime
 from forge.http.jobs.dispatch import is_kept_in_line, keep_in_line
 from forge.http.jobs.pending_limit import admitted
 from forge.http.jobs.read import row_of
@@ -37,7 +37,7 @@ class RerunIn(BaseModel):
     priority: AnyPriority | None = None
     queue: Name | None = None
     delay: Delay | None = Field(None, description="Instead of `scheduled_at`.")
-    scheduled_at: Moment | None = None
+    scheduled_at: WrittenTime | None = None
 
 
 class RerunOut(BaseModel):

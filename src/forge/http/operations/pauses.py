@@ -7,9 +7,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 from pydantic import (
-    AwareDatetime,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
@@ -19,7 +17,7 @@ from pydantic import (
 from forge.core.duration import parse_duration
 from forge.core.pause import LONGEST_REASON
 from forge.http.auth.access import OperatingManager, OperatingStaff
-from forge.http.fields import Items, Name
+from forge.http.fields import Items, Name, WrittenTime
 from forge.http.jobs.shapes import RequestIn
 from forge.http.middleware.json_route import AdmitFirst
 from forge.http.problems.problem import problems
@@ -33,16 +31,6 @@ PauseDuration = Annotated[
         {"type": "string", "pattern": r"^[0-9]+(us|ms|s|m|h|d)$", "examples": ["30m", "2h"]}
     ),
 ]
-
-
-def _text(value: object) -> object:
-    if isinstance(value, str):
-        return value
-    raise ValueError("write the time as text, such as 2030-01-31T12:00:00Z")
-
-
-# Not strict: what a route with arguments of its own receives is no JSON text any more.
-WrittenTime = Annotated[AwareDatetime, BeforeValidator(_text)]
 
 
 class PauseIn(BaseModel):

@@ -1,0 +1,28 @@
+-- Move waiting jobs to another queue, with an audit event. Built-in jobs and those that
+-- are in it already are left out.
+-- $1 ids, $2 the caller's tenant (null: any), $3 the reason, $4 the actor, $5 the queue.
+with asked as materialized (
+    select id, queue
+    from forge_jobs
+    where id = any ($1::uuid[]) and status in ('pending', 'retry') and ($2::bigint is null or tenant_id = $2)
+      and queue <> 'forge' and queue <> $5
+    order by id
+    for update
+), moved as (
+    update forge_jobs as job
+    set queue = $5, version = job.version + 1
+    from asked
+    where job.id = any (array[asked.id])
+    returning job.id, job.tenant_id, asked.queue as was, job.scheduled_at
+), audited as (
+    insert into forge_audit_events (event, actor, tenant_id, job_id, notes, detail)
+    select 'job_moved', $4, tenant_id, id, $3, jsonb_build_object('queue', $5::text, 'was', was)
+    from moved
+), announced as (
+    -- the message that was sent, if one was, is in the queue of the old lane
+    update forge_outbox as message
+    set send_at = greatest(moved.scheduled_at - interval '15 minutes', now()), sends = 0
+    from moved
+    where message.job_id = any (array[moved.id])
+)
+select id, tenant_id from moved;
