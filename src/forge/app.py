@@ -1,7 +1,7 @@
 """Forge: the parts of an app, and its verbs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from copy import copy
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast, overload
 from uuid import UUID
 
+from forge.builtin_jobs.bulk import bulk_job
 from forge.builtin_jobs.definitions import REQUESTS
 from forge.builtin_jobs.job_requests import (
     cancelling,
@@ -24,6 +25,7 @@ from forge.calls.context import CallIdentity
 from forge.calls.run import CallRunner
 from forge.config.settings import Config, given_or_loaded, given_url
 from forge.core.backlog import BacklogItem
+from forge.core.bulk import BulkAction
 from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.events import Events
 from forge.core.finding import Finding, most_severe_first
@@ -51,6 +53,7 @@ from forge.definitions.job import In, JobDefinition, Out
 from forge.definitions.payload_warnings import PayloadWarnings
 from forge.definitions.registry import Registry
 from forge.definitions.schedule import ScheduleDecorator
+from forge.jobs.bulk import BulkActions, BulkOptions, BulkPlan, BulkRequest, BulkSelection
 from forge.jobs.dispatch import Dispatcher
 from forge.jobs.follow import Watcher
 from forge.jobs.handle import JobHandle
@@ -133,6 +136,7 @@ class Forge:
         self.call_runner = CallRunner(self._registry, sessions, self.dispatcher, limits)
         self._schedules = Schedules(sessions, self.catalog, self.schedule_definitions, self.events)
         self._dead_letters = DeadLetters(sessions, self.catalog, self.dispatcher, reprocess)
+        self.bulk_actions = BulkActions(sessions, self.catalog, self.dispatcher, bulk_job)
         self._pauses = Pauses(sessions)
         self._workers = Workers(sessions)
 
@@ -325,10 +329,11 @@ class Forge:
         wanted = JobSearch(
             JobFilter.of(criteria), q, InputValue.all_of(input or {}), is_stored=True
         )
-        run = self._sessions.run
-        reader = JobReader(run, run, self.catalog, call_on_loop)
         after = parse_uuid(cursor, "cursor")
-        return await find_jobs(reader, wanted, check_limit(limit), after)
+        return await find_jobs(self._job_reader(), wanted, check_limit(limit), after)
+
+    def _job_reader(self) -> JobReader:
+        return JobReader(self._sessions.run, self._sessions.run, self.catalog, call_on_loop)
 
     def handle(self, job_id: UUID | str) -> JobHandle[Any]:
         """Return the handle of a job that was dispatched earlier; its result is plain JSON."""
@@ -404,6 +409,42 @@ class Forge:
         return await self.dispatcher.dispatch(
             *moving(job_id, queue, reason), cast(DispatchOptions, options)
         )
+
+    async def bulk(
+        self,
+        action: BulkAction | str,
+        filter: "JobCriteria | None" = None,
+        *,
+        ids: Collection[UUID | str] | None = None,
+        all: bool = False,
+        reason: str,
+        actor: str | None = None,
+        **options: "Unpack[BulkOptions]",
+    ) -> JobHandle:
+        """Have a worker cancel, delete, rerun or move all jobs that match, and the like.
+
+        The jobs are those of a `filter`, such as `{"type": "export"}`, of `ids`, or `all`. Only
+        jobs that exist now are acted on. Cancel the job of the handle to stop it.
+        """
+        selection = BulkSelection.of(filter, ids, all)
+        wanted = BulkRequest.checked(action, selection, reason, options)
+        counted = await self.bulk_actions.count(wanted, self._job_reader())
+        asked: DispatchOptions = {"auth": {"actor": actor}}
+        if wanted.filter.tenant_id is not None:
+            asked["tenant_id"] = wanted.filter.tenant_id
+        return await self.bulk_actions.request(wanted, counted, asked)
+
+    async def plan_bulk(
+        self,
+        action: BulkAction | str,
+        filter: "JobCriteria | None" = None,
+        *,
+        ids: Collection[UUID | str] | None = None,
+        all: bool = False,
+    ) -> BulkPlan:
+        """Return how many jobs `bulk` would act on, and some of them."""
+        wanted = BulkRequest.selecting(action, BulkSelection.of(filter, ids, all))
+        return await self.bulk_actions.plan(wanted, self._job_reader())
 
     async def pause(
         self,

@@ -44,6 +44,7 @@ SENDS: dict[str, Any] = {
 # Bulk reprocessing selects dead letters by a filter instead of an id.
 SENDS_TO: dict[str, Any] = {
     "POST /api/jobs/admin/dlq/reprocess/": {"job_type": "send_mail", "notes": "once more"},
+    "POST /_api/jobs/bulk": {"action": "cancel", "filter": {"type": "none"}, "reason": CANARY},
     "POST /_api/pauses": {"type": "report", "reason": CANARY},
 }
 BURY = """with letter as (

@@ -21,7 +21,7 @@ NEEDED = {
     "typing_inspection",
 }
 # These alone load 440 modules; with httpx, click, rich and jsonschema it would be 610.
-MAX_MODULES = 480
+MAX_MODULES = 490
 
 
 def test_only_required_libraries_are_imported() -> None:

@@ -79,6 +79,7 @@ def test_the_documented_context_members_exist() -> None:
     of_notes = {"note", "add_note", "take_note", "put_back", "has_noted", "is_noted_as_it_goes"}
     of_notes |= {"add_lines", "has_logged", "holds_lines", "keeps_log", "take_lines"}
     hidden = {*of_notes, "is_committing", "job", "noting", "lived_at", "run", "stale"}
+    hidden |= {"transaction"}
     public = {name for name in dir(JobContext) if not name.startswith("_")} - hidden
 
     rows = table("context.md", "name") + table("context.md", "attribute")

@@ -76,6 +76,86 @@ export interface components {
       running: number;
       worker_capability: string | null;
     };
+    /**
+     * @description What is done with each job that matches.
+     * @enum {string}
+     */
+    BulkAction: 'cancel' | 'run_now' | 'delete' | 'rerun' | 'reprioritise' | 'move';
+    /** @description What to do with which jobs. Exactly one of `filter`, `ids` and `all` selects them. */
+    BulkActionIn: {
+      action: components['schemas']['BulkAction'];
+      /**
+       * @description All jobs that the action applies to.
+       * @default false
+       */
+      all: boolean;
+      /**
+       * @description Count the jobs, show some, and change nothing.
+       * @default false
+       */
+      dry_run: boolean;
+      filter?: components['schemas']['BulkFilter'] | null;
+      ids?: string[] | null;
+      /** @description For `reprioritise`; for `rerun` that of the new jobs. */
+      priority?:
+        | ('critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0)
+        | null;
+      /** @description For `move`; for `rerun` that of the new jobs. */
+      queue?: string | null;
+      /** @description Jobs per second; null goes as fast as ordinary jobs allow. */
+      rate?: number | null;
+      /** @description Stored in the audit log. */
+      reason: string;
+    };
+    /** @description The built-in job that carries out the action. */
+    BulkActionOut: {
+      count: number;
+      /**
+       * Format: uuid
+       * @description Follow it for the progress; cancel it to stop.
+       */
+      job_id: string;
+      /**
+       * @description `exact` among at most 20,000 jobs, else `at_least` or an `estimate`.
+       * @enum {string}
+       */
+      precision: 'exact' | 'at_least' | 'estimate';
+    };
+    /** @description Conditions on jobs, as the query parameters of `GET /_api/jobs`; null means any. */
+    BulkFilter: {
+      category?:
+        | (
+            | 'ingestion'
+            | 'sync'
+            | 'recurrence'
+            | 'orchestration'
+            | 'documents'
+            | 'notifications'
+            | 'export'
+            | 'maintenance'
+          )
+        | null;
+      correlation_id?: string | null;
+      error_class?: ('transient' | 'retryable' | 'rate_limited' | 'non_retryable') | null;
+      idempotency_key?: string | null;
+      parent_id?: string | null;
+      priority?:
+        | ('critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0)
+        | null;
+      queue?: string | null;
+      retry_of?: string | null;
+      /** @description Created at or after. */
+      since?: string | null;
+      state?: components['schemas']['State'] | null;
+      status?: components['schemas']['Status'] | components['schemas']['Status'][] | null;
+      tag?: string | null;
+      /** @description Must equal the token's tenant; operators may name any. */
+      tenant_id?: number | null;
+      type?: string | null;
+      /** @description Created before. */
+      until?: string | null;
+      worker_id?: string | null;
+    };
     /** @description Selects dead letters to reprocess, with rate and stop conditions. */
     BulkIn: {
       /**
@@ -147,6 +227,14 @@ export interface components {
        */
       job_type: 'forge.reprocess';
       letters: number;
+    };
+    /** @description The jobs that the action would apply to. */
+    BulkPlanOut: {
+      count: number;
+      /** @enum {string} */
+      precision: 'exact' | 'at_least' | 'estimate';
+      /** @description Up to ten of them, the newest first. */
+      sample: components['schemas']['JobSummary'][];
     };
     ClientMessage:
       | components['schemas']['AuthMessage']
@@ -1280,8 +1368,13 @@ export type AuditEvent = components['schemas']['AuditEvent'];
 export type AuditPage = components['schemas']['AuditPage'];
 export type AuthMessage = components['schemas']['AuthMessage'];
 export type BacklogItemOut = components['schemas']['BacklogItemOut'];
+export type BulkAction = components['schemas']['BulkAction'];
+export type BulkActionIn = components['schemas']['BulkActionIn'];
+export type BulkActionOut = components['schemas']['BulkActionOut'];
+export type BulkFilter = components['schemas']['BulkFilter'];
 export type BulkIn = components['schemas']['BulkIn'];
 export type BulkOut = components['schemas']['BulkOut'];
+export type BulkPlanOut = components['schemas']['BulkPlanOut'];
 export type ClientMessage = components['schemas']['ClientMessage'];
 export type Count = components['schemas']['Count'];
 export type CountsOut = components['schemas']['CountsOut'];

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from forge.builtin_jobs.bulk import BULK, bulk_job
 from forge.builtin_jobs.reprocess import REPROCESS, reprocess
 from forge.core.job import BUILTIN_QUEUE, CANARY
 from forge.core.lifecycle import FINAL, OWNED, WAITING, Status
@@ -185,8 +186,8 @@ def _definition(name: str, handler: Handler, group: str | None = None) -> JobDef
     )
 
 
-# Requests that take no longer than a few statements. A worker carries them out beside its slots.
-SHORT_REQUESTS = (CANCEL, DELETE, RUN_NOW, RESCHEDULE, REPRIORITISE, MOVE, CANARY)
+# Requests whose attempts are short. A worker carries them out beside its slots.
+SHORT_REQUESTS = (CANCEL, DELETE, RUN_NOW, RESCHEDULE, REPRIORITISE, MOVE, BULK, CANARY)
 REQUESTS = {
     CANCEL: _definition(CANCEL, cancel),
     DELETE: _definition(DELETE, delete),
@@ -195,5 +196,6 @@ REQUESTS = {
     REPRIORITISE: _definition(REPRIORITISE, reprioritise),
     MOVE: _definition(MOVE, move),
     CANARY: _definition(CANARY, canary),
+    BULK: bulk_job,
     REPROCESS: reprocess,
 }

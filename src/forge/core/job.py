@@ -15,6 +15,8 @@ BEGINNING_OF_TIME = datetime.min.replace(tzinfo=UTC)
 EARLIEST = BEGINNING_OF_TIME.timestamp()
 # The queue of the built-in jobs, which every worker serves whatever its `queues` setting says.
 BUILTIN_QUEUE = "forge"
+# What the names of their types begin with.
+BUILTIN_TYPES = "forge."
 # The built-in type whose jobs show that a worker group consumes.
 CANARY = "forge.canary"
 _JSON = tuple(column.name for column in JOB_COLUMNS if column.type == "jsonb")

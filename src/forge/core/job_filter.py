@@ -142,6 +142,11 @@ def id_at(moment: datetime) -> UUID:
     return UUID(int=min(max(milliseconds, 0), 2**48 - 1) << 80)
 
 
+def moment_of(job_id: UUID) -> int:
+    """Return the time in an id, in milliseconds since the epoch."""
+    return job_id.int >> 80
+
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -6,12 +6,11 @@ from datetime import datetime
 from uuid import UUID
 
 from forge.core.errors import InvalidValue
-from forge.core.job import BUILTIN_QUEUE
+from forge.core.job import BUILTIN_QUEUE, BUILTIN_TYPES
 from forge.core.new_job import check_name
 from forge.core.suggestion import did_you_mean
 
 LONGEST_REASON = 1000
-_BUILTIN_TYPE = "forge."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,7 @@ def check_target(type: str | None, queue: str | None) -> None:
     for name, what in ((type, "type"), (queue, "queue")):
         if name is not None:
             check_name(name, what=what)
-    if (type or "").startswith(_BUILTIN_TYPE) or queue == BUILTIN_QUEUE:
+    if (type or "").startswith(BUILTIN_TYPES) or queue == BUILTIN_QUEUE:
         raise InvalidValue(
             f"{target_in_words(type, queue)} cannot be paused: built-in jobs carry out requests "
             "such as cancel; pause the types and queues of your own jobs"

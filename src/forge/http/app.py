@@ -17,6 +17,7 @@ from forge.http.auth.watch_tokens import WatchTokens, new_secret
 from forge.http.dashboard import routes as dashboard
 from forge.http.dead_letters import routes as dead_letters
 from forge.http.jobs import (
+    bulk,
     dispatch,
     eta,
     job_requests,
@@ -49,6 +50,7 @@ ROUTERS = (
     read.router,
     job_requests.router,
     rerun.router,
+    bulk.router,
     job_types.router,
     workers.router,
     pauses.router,

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import AsyncIterator, Awaitable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -43,6 +43,9 @@ class HandlerRuntime(Protocol):
 
     async def run(self, statement: Statement[T]) -> T:
         """Run one statement."""
+
+    def transaction(self) -> "AbstractAsyncContextManager[Connection[Any]]":
+        """Open a transaction for Forge's own statements, on a connection of its own."""
 
     def completed(self, context: "JobContext") -> None:
         """Note that the handler completed its job itself: a lost lease no longer stops it."""
@@ -262,6 +265,10 @@ class JobContext(Context):
     async def run(self, statement: Statement[T]) -> T:
         """Run one of Forge's own statements."""
         return await self._runtime.run(statement)
+
+    def transaction(self) -> "AbstractAsyncContextManager[Connection[Any]]":
+        """Open a transaction for several of Forge's own statements."""
+        return self._runtime.transaction()
 
     def add_note(
         self,

@@ -1,13 +1,17 @@
-"""Counting all jobs, at a cost that does not grow with the table."""
+"""Counting jobs, at a cost that does not grow with the table."""
 
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import replace
 
+from forge.core.dead_letter import Statistics
+from forge.core.job import BUILTIN_TYPES
 from forge.core.job_counts import BoundedCount, CountedJobs, CountsOfType, Precision
 from forge.core.job_filter import JobFilter
 from forge.core.lifecycle import FINAL, OWNED, WAITING, Status
 from forge.definitions.catalog import RunStatement
 from forge.store import listing
+from forge.store.queue_statistics import MAX_COUNTED, estimate_jobs
 from forge.store.statement import Rows
 
 # Jobs that are counted exactly.
@@ -36,6 +40,25 @@ async def count_filtered(run: RunStatement, wanted: JobFilter) -> CountedJobs:
     found = await run(listing.count_matching(wanted, EXACT_LIMIT + 1))
     is_exact = found.looked_at <= EXACT_LIMIT
     return _uniform(Counter(found.by_status_and_type), "exact" if is_exact else "at_least")
+
+
+async def count_total(
+    run: RunStatement, wanted: JobFilter, *, with_builtin: bool = True
+) -> BoundedCount:
+    """Count the matches exactly if there are few, else estimate them."""
+    found = await run(listing.count_matching(wanted, MAX_COUNTED + 1))
+    total = sum(
+        count
+        for (_, job_type), count in found.by_status_and_type.items()
+        if with_builtin or not job_type.startswith(BUILTIN_TYPES)
+    )
+    if found.looked_at <= MAX_COUNTED:
+        return BoundedCount(total, "exact")
+    if wanted.tenant_id is None:
+        estimate = _estimate(await estimate_jobs(run), wanted)
+        if estimate is not None and estimate >= total:
+            return BoundedCount(estimate, "estimate")
+    return BoundedCount(total, "at_least")
 
 
 def _uniform(seen: Tally, precision: Precision) -> CountedJobs:
@@ -84,3 +107,20 @@ def _of(tally: Tally, statuses: Collection[str]) -> int:
 
 def _tally(found: Rows) -> Tally:
     return Counter({(row["status"], row["job_type"]): row["count"] for row in found})
+
+
+def _estimate(counts: Statistics, wanted: JobFilter) -> int | None:
+    """Return the number of matches if the filter has at most one field, which is counted."""
+    if wanted.is_empty:
+        return counts.total
+    for field, counted in (
+        ("category", counts.by_category),
+        ("job_type", counts.by_type),
+        ("error_class", counts.by_error_class),
+    ):
+        name = getattr(wanted, field)
+        if name is not None and replace(wanted, **{field: None}).is_empty:
+            return counted.get(name, 0)
+    if wanted.statuses is not None and replace(wanted, statuses=None).is_empty:
+        return sum(counts.by_status.get(status, 0) for status in wanted.statuses)
+    return None

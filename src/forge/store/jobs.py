@@ -269,21 +269,37 @@ def unknown_owners() -> Statement[list[UUID]]:
 
 
 def cancel(
-    job_ids: Sequence[UUID], tenant: int | None, reason: str | None, actor: str | None = None
+    job_ids: Sequence[UUID],
+    tenant: int | None,
+    reason: str | None,
+    actor: str | None = None,
+    *,
+    request: UUID | None = None,
 ) -> Statement[Rows]:
-    return Statement(load("jobs/cancel"), (job_ids, tenant, reason, actor), rows)
+    """Cancel jobs; `request` is a bulk job, whose own audit event stands for all of them."""
+    return Statement(load("jobs/cancel"), (job_ids, tenant, reason, actor, request), rows)
 
 
 def give_up(
-    job_ids: Sequence[UUID], tenant: int | None, reason: str | None = None, actor: str | None = None
+    job_ids: Sequence[UUID],
+    tenant: int | None,
+    reason: str | None = None,
+    actor: str | None = None,
+    *,
+    request: UUID | None = None,
 ) -> Statement[Rows]:
-    return Statement(load("jobs/give_up"), (job_ids, tenant, reason, actor), rows)
+    return Statement(load("jobs/give_up"), (job_ids, tenant, reason, actor, request), rows)
 
 
 def erase(
-    job_ids: Sequence[UUID], tenant: int | None, reason: str | None = None, actor: str | None = None
+    job_ids: Sequence[UUID],
+    tenant: int | None,
+    reason: str | None = None,
+    actor: str | None = None,
+    *,
+    request: UUID | None = None,
 ) -> Statement[Rows]:
-    return Statement(load("jobs/erase"), (job_ids, tenant, reason, actor), rows)
+    return Statement(load("jobs/erase"), (job_ids, tenant, reason, actor, request), rows)
 
 
 def erase_canaries(job_ids: Sequence[UUID]) -> Statement[list[UUID]]:
@@ -304,9 +320,12 @@ def reschedule(
     *,
     at: datetime | None = None,
     delay: timedelta | None = None,
+    request: UUID | None = None,
 ) -> Statement[Rows]:
     """Give waiting jobs another time; without a time or a delay they are due at once."""
-    return Statement(load("jobs/reschedule"), (job_ids, tenant, reason, actor, at, delay), rows)
+    return Statement(
+        load("jobs/reschedule"), (job_ids, tenant, reason, actor, at, delay, request), rows
+    )
 
 
 def reprioritise(
@@ -316,8 +335,11 @@ def reprioritise(
     actor: str | None = None,
     *,
     priority: int,
+    request: UUID | None = None,
 ) -> Statement[Rows]:
-    return Statement(load("jobs/reprioritise"), (job_ids, tenant, reason, actor, priority), rows)
+    return Statement(
+        load("jobs/reprioritise"), (job_ids, tenant, reason, actor, priority, request), rows
+    )
 
 
 def move(
@@ -327,8 +349,9 @@ def move(
     actor: str | None = None,
     *,
     queue: str,
+    request: UUID | None = None,
 ) -> Statement[Rows]:
-    return Statement(load("jobs/move"), (job_ids, tenant, reason, actor, queue), rows)
+    return Statement(load("jobs/move"), (job_ids, tenant, reason, actor, queue, request), rows)
 
 
 def rerun(
@@ -340,7 +363,7 @@ def rerun(
     *,
     request: UUID | None = None,
 ) -> Statement[list[RerunJob]]:
-    """Create new jobs of final ones; `request` is a job that makes one of each at most."""
+    """Create new jobs of final ones; `request` is a bulk job, which makes one of each at most."""
     args = (job_ids, tenant, reason, actor, *changes, request)
     return Statement(
         load("jobs/rerun"), args, lambda found: [RerunJob(r["id"], r["new_id"]) for r in found]

@@ -33,6 +33,10 @@ FILTERED = (
     "jobs/count_matching",
     "jobs/count_matching_of_tenant",
     "jobs/count_related",
+    "bulk/choose",
+    "bulk/choose_live",
+    "bulk/matching",
+    "bulk/lock",
 )
 
 

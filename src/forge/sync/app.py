@@ -1,6 +1,6 @@
 """The verbs of an app for code without an event loop: scripts, threads, WSGI, Django."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast, overload
 from uuid import UUID
@@ -14,6 +14,7 @@ from forge.builtin_jobs.job_requests import (
     running_now,
 )
 from forge.core.backlog import BacklogItem
+from forge.core.bulk import BulkAction
 from forge.core.finding import Finding
 from forge.core.job import JobRecord, PriorityLike
 from forge.core.job_statistics import Group, JobStatistics, StatisticsByType
@@ -23,6 +24,7 @@ from forge.core.pause import Pause
 from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.definitions.job import In, JobDefinition, Out
+from forge.jobs.bulk import BulkOptions, BulkPlan
 from forge.jobs.rerun import RerunOptions
 from forge.jobs.search import FoundJobs
 from forge.operations.pauses import PausedType
@@ -239,6 +241,35 @@ class SyncForge:
     ) -> SyncHandle:
         """Ask a worker to move a waiting job to another queue."""
         return self.dispatch(*moving(job_id, queue, reason), **cast(DispatchOptions, options))
+
+    def bulk(
+        self,
+        action: BulkAction | str,
+        filter: "JobCriteria | None" = None,
+        *,
+        ids: Collection[UUID | str] | None = None,
+        all: bool = False,
+        reason: str,
+        actor: str | None = None,
+        **options: "Unpack[BulkOptions]",
+    ) -> SyncHandle:
+        """Have a worker cancel, delete, rerun or move all jobs that match, and the like."""
+        which: Any = {"ids": ids, "all": all}
+        made = self._loop.wait(
+            lambda app: app.bulk(action, filter, reason=reason, actor=actor, **which, **options)
+        )
+        return SyncHandle(self._loop, made.id)
+
+    def plan_bulk(
+        self,
+        action: BulkAction | str,
+        filter: "JobCriteria | None" = None,
+        *,
+        ids: Collection[UUID | str] | None = None,
+        all: bool = False,
+    ) -> BulkPlan:
+        """Return how many jobs `bulk` would act on, and some of them."""
+        return self._loop.wait(lambda app: app.plan_bulk(action, filter, ids=ids, all=all))
 
     def pause(
         self,

@@ -22,7 +22,7 @@ from forge.worker.builtin_claimer import BuiltinClaimer
 from forge.worker.claimer import Claimer, ClaimLimits, PollInterval
 from forge.worker.handlers.children import Children
 from forge.worker.handlers.forks import ForkWatch
-from forge.worker.handlers.runtime import LoopRuntime
+from forge.worker.handlers.runtime import HandlerConnections, LoopRuntime
 from forge.worker.heartbeat import Heartbeat, HeartbeatReactions
 from forge.worker.heartbeat_carrier import WorkerLinks
 from forge.worker.held_work import HeldWork
@@ -113,12 +113,12 @@ class Worker:
             self.held.running.has_job,
             self.events,
         )
-        self._open_sources(pool)
+        self._open_sources(HandlerConnections(self._side, database, pool))
         self._open_running(database)
         self._open_claiming()
         self._open_watching(database)
 
-    def _open_sources(self, pool: "Pool[Any]") -> None:
+    def _open_sources(self, connections: HandlerConnections) -> None:
         events, held, signals = self.events, self.held, self._signals
         canary = canary_of(self.transport.is_reachable)
         definitions = self.app.definitions | REQUESTS | {CANARY: canary}
@@ -134,7 +134,7 @@ class Worker:
         self.progress = ProgressWriter(self._side, self.reports, held)
         meter, limit = CallMeter(self.app.metrics.worker), self.app.config.payload.max_output
         self.runtime = LoopRuntime(
-            self._side, self.progress, pool, meter, limit, self.settings.log_lines
+            connections, self.progress, meter, limit, self.settings.log_lines
         )
         # Two links, so that the next completions need not wait until the disk has these.
         links = self._links.open(), self._links.open()

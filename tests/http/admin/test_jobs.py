@@ -11,7 +11,7 @@ from starlette.routing import Mount
 
 from forge import Forge, JobFailed, Retry, Transient, Worker
 from forge.core.payload_rules import CATEGORIES, Category
-from forge.http.admin import jobs
+from forge.jobs import counts as jobs_counts
 from forge.store import queue_statistics
 from tests.http.conftest import MakeServerApp, MakeToken
 from tests.http.job_client import add_jobs, code, dispatched, paths
@@ -257,7 +257,7 @@ async def test_statistics_count_by_status_category_type_and_error_class(
 async def test_many_jobs_are_estimated_for_operators_and_bounded_for_tenants(
     see: Any, psql: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (queue_statistics, jobs):
+    for module in (queue_statistics, jobs_counts):
         monkeypatch.setattr(module, "MAX_COUNTED", 500)
     await psql.execute(FILL, 5000)
     await psql.execute("vacuum analyze forge_jobs")
@@ -283,7 +283,7 @@ async def test_many_jobs_are_estimated_for_operators_and_bounded_for_tenants(
 async def test_count_of_an_unanalysed_table_is_at_least(
     see: Any, http: httpx.AsyncClient, token: MakeToken, psql: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (queue_statistics, jobs):
+    for module in (queue_statistics, jobs_counts):
         monkeypatch.setattr(module, "MAX_COUNTED", 500)
     await psql.execute("alter table forge_jobs set (autovacuum_enabled = off)")
     await psql.execute(FILL, 2000)

@@ -8,10 +8,8 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from forge.core.dead_letter import Statistics
 from forge.core.job import JobRecord
 from forge.core.job_counts import Precision
-from forge.core.job_filter import JobFilter
 from forge.core.lifecycle import State, Status
 from forge.http.auth.access import Caller, Manager
 from forge.http.dead_letters.shapes import StatisticsOut
@@ -19,9 +17,9 @@ from forge.http.fields import NEXT_CURSOR, Name, PriorityValue
 from forge.http.jobs.filters import Filter
 from forge.http.jobs.paging import find_page, restrict, write_cursor
 from forge.http.problems.problem import Fault, invalid, problems
+from forge.jobs.counts import count_total
 from forge.jobs.search import JobSearch
-from forge.store import listing
-from forge.store.queue_statistics import MAX_COUNTED, count_jobs, estimate_jobs
+from forge.store.queue_statistics import count_jobs
 
 router = APIRouter(tags=["admin"])
 
@@ -103,11 +101,11 @@ async def list_queue(
         job_filter = replace(job_filter, job_type=job_type)
     wanted = restrict(caller, job_filter)
     found = await find_page(caller, JobSearch(wanted, is_summary=True), limit, cursor)
-    count, precision = await _count(caller, wanted)
+    counted = await count_total(caller.run, wanted)
     return QueuePage(
         jobs=[QueueJob.of(job) for job in found.items],
-        total_count=max(count, len(found.items)),
-        total_count_precision=precision,
+        total_count=max(counted.count, len(found.items)),
+        total_count_precision=counted.precision,
         next_cursor=None if found.next_cursor is None else write_cursor(found.next_cursor),
         stopped_early=found.stopped_early,
     )
@@ -125,35 +123,6 @@ async def queue_statistics(caller: Manager) -> QueueStatistics:
     return QueueStatistics(
         total_count=shown.pop("total"), **shown, precision=_precision(caller, is_exact)
     )
-
-
-async def _count(caller: Caller, wanted: JobFilter) -> tuple[int, Precision]:
-    """Count the matches exactly if there are few, else estimate them."""
-    found = await caller.run(listing.count_matching(wanted, MAX_COUNTED + 1))
-    if found.looked_at <= MAX_COUNTED:
-        return found.total, "exact"
-    if wanted.tenant_id is None:
-        estimate = _estimate(await estimate_jobs(caller.run), wanted)
-        if estimate is not None and estimate >= found.total:
-            return estimate, "estimate"
-    return found.total, "at_least"
-
-
-def _estimate(counts: Statistics, wanted: JobFilter) -> int | None:
-    """Return the number of matches if the filter has at most one field, which is counted."""
-    if wanted.is_empty:
-        return counts.total
-    for field, counted in (
-        ("category", counts.by_category),
-        ("job_type", counts.by_type),
-        ("error_class", counts.by_error_class),
-    ):
-        name = getattr(wanted, field)
-        if name is not None and replace(wanted, **{field: None}).is_empty:
-            return counted.get(name, 0)
-    if wanted.statuses is not None and replace(wanted, statuses=None).is_empty:
-        return sum(counts.by_status.get(status, 0) for status in wanted.statuses)
-    return None
 
 
 def _precision(caller: Caller, is_exact: bool) -> Precision:

@@ -65,6 +65,7 @@ PERMISSIONS: Mapping[str, RoutePermission] = {
     "POST /_api/jobs/{job_id}/move": RoutePermission(USER, ROW),
     "POST /_api/jobs/{job_id}/rerun": RoutePermission(USER, ROW),
     "DELETE /_api/jobs/{job_id}": RoutePermission(MANAGER, ROW),
+    "POST /_api/jobs/bulk": RoutePermission(MANAGER, Tenancy.CALLER),
     "WS /_api/ws": RoutePermission(USER, ROW, "a watch token"),
     "POST /_api/mutations/{name}": RoutePermission(USER, Tenancy.CALLER),
     "POST /_api/actions/{name}": RoutePermission(USER, Tenancy.CALLER),

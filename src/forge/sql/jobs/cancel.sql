@@ -1,5 +1,5 @@
--- pending, retry, claimed, running -> cancelled, with an audit event.
--- $1 ids, $2 the caller's tenant (null: any), $3 the reason, $4 the actor.
+-- pending, retry, claimed, running -> cancelled, with an audit event unless a bulk action asks for it.
+-- $1 ids, $2 the caller's tenant (null: any), $3 the reason, $4 the actor, $5 the bulk job (null: none).
 -- Returns the cancelled jobs with the worker that must stop each.
 with asked as materialized (
     select id, status
@@ -17,7 +17,7 @@ with asked as materialized (
     returning job.id, job.lease, job.tenant_id, asked.status as was, job.worker_id, job.job_type, job.queue
 ), audited as (
     insert into forge_audit_events (event, actor, tenant_id, job_id, notes)
-    select 'job_cancelled', $4, tenant_id, id, $3 from cancelled
+    select 'job_cancelled', $4, tenant_id, id, $3 from cancelled where $5::uuid is null
 ), counted as (
     insert into forge_statistics as shared (minute, job_type, queue, cancelled)
     select date_bin('1 minute', now(), '2000-01-01 00:00:00+00'), job_type, queue, count(*)

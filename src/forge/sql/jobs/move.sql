@@ -1,10 +1,11 @@
--- Move waiting jobs to another queue, with an audit event. Built-in jobs and those that
--- are in it already are left out.
--- $1 ids, $2 the caller's tenant (null: any), $3 the reason, $4 the actor, $5 the queue.
+-- Move waiting jobs to another queue, with an audit event unless a bulk action asks for it. Built-in
+-- jobs and those that are in it already are left out.
+-- $1 ids, $2 the caller's tenant (null: any), $3 the reason, $4 the actor, $5 the queue, $6 the bulk
+-- job (null: none).
 with asked as materialized (
     select id, queue
     from forge_jobs
-    where id = any ($1::uuid[]) and status in ('pending', 'retry') and ($2::bigint is null or tenant_id = $2)
+    where id = any ($1::uuid[]) and status = any (array['pending', 'retry']) and ($2::bigint is null or tenant_id = $2)
       and queue <> 'forge' and queue <> $5
     order by id
     for update
@@ -18,6 +19,7 @@ with asked as materialized (
     insert into forge_audit_events (event, actor, tenant_id, job_id, notes, detail)
     select 'job_moved', $4, tenant_id, id, $3, jsonb_build_object('queue', $5::text, 'was', was)
     from moved
+    where $6::uuid is null
 ), announced as (
     -- the message that was sent, if one was, is in the queue of the old lane
     update forge_outbox as message

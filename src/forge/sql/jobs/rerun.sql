@@ -1,9 +1,9 @@
--- Create a new job for each final job, with an audit event: the settings of its type as they are now,
+-- Create a new job for each final job, with an audit event unless a bulk action asks for it: the settings of its type as they are now,
 -- the rest of the old job. Jobs that are not final, and built-in ones, are left out.
 -- $1 ids, $2 the caller's tenant (null: any), $3 the reason, $4 the actor, $5 the edited input (null:
 -- unchanged), $6 priority (null: unchanged), $7 queue (null: unchanged), $8 when to run (null: now),
--- $9 the delay (null: none), $10 the auth of the new jobs (null: that of the old ones), $11 the job that
--- asks for it (null: a person): it makes one new job of each, however often it asks.
+-- $9 the delay (null: none), $10 the auth of the new jobs (null: that of the old ones), $11 the bulk
+-- job that asks for it (null: none): it makes one new job of each, however often it asks.
 -- A session that acts for a single caller gives the new jobs that caller's auth.
 -- Returns the old and the new jobs.
 with caller as materialized (
@@ -49,8 +49,8 @@ with caller as materialized (
 ), audited as (
     insert into forge_audit_events (event, actor, tenant_id, job_id, notes, detail)
     select 'job_rerun', $4, wanted.tenant_id, wanted.id, $3,
-           jsonb_strip_nulls(jsonb_build_object('new_job_id', wanted.new_id, 'edited', $5::text is not null,
-                                                'request_id', $11::uuid))
+           jsonb_build_object('new_job_id', wanted.new_id, 'edited', $5::text is not null)
     from wanted
+    where $11 is null
 )
 select retry_of as id, id as new_id from made;

@@ -17,6 +17,7 @@ from forge.store.connection.link import (
     LinkListeners,
     Observer,
     SessionOptions,
+    prepare_transaction,
     session_settings,
 )
 from forge.store.connection.link_pool import LinkPool
@@ -162,11 +163,15 @@ class Database:
         self, tenant: int | None = None
     ) -> AsyncIterator["asyncpg.Connection[Any]"]:
         """Open a transaction for Forge's own statements, for a tenant or for an operator."""
-        async with self.acquire() as connection, connection.transaction():
-            if tenant is not None or self.pooler:
-                await execute(connection, act_in_transaction(self.callers.tenant(tenant)))
-            if self.pooler and self.role is not None:
-                await execute(connection, take_role(self.role, in_transaction=True))
+        caller = self.callers.tenant(tenant)
+        async with (
+            self.acquire() as connection,
+            connection.transaction(isolation="read_committed"),
+        ):
+            if self.pooler:
+                await prepare_transaction(connection, caller, self.role)
+            elif tenant is not None:
+                await execute(connection, act_in_transaction(caller))
             yield connection
 
     async def is_bound(self) -> bool:

@@ -255,13 +255,20 @@ async def _fetch_in_transaction(
     caller: str,
     role: str | None,
 ) -> Any:
-    """Run a statement behind a pooler, where settings must be set per transaction."""
-    settings = {**PLANNER, SETTING: caller}
+    """Run a statement behind a pooler."""
     async with asyncio.timeout(timeout), connection.transaction(isolation="read_committed"):
-        await connection.execute(load("transaction/plan"), [*settings], [*settings.values()])
-        if role is not None:
-            await execute(connection, take_role(role, in_transaction=True))
+        await prepare_transaction(connection, caller, role)
         return await connection.fetch(statement.sql, *statement.args)
+
+
+async def prepare_transaction(
+    connection: "asyncpg.Connection[Any]", caller: str, role: str | None
+) -> None:
+    """Set what a session has elsewhere; behind a pooler it must be set in each transaction."""
+    settings = {**PLANNER, SETTING: caller}
+    await connection.execute(load("transaction/plan"), [*settings], [*settings.values()])
+    if role is not None:
+        await execute(connection, take_role(role, in_transaction=True))
 
 
 async def close_quietly(connection: "asyncpg.Connection[Any]") -> None:

@@ -16,7 +16,7 @@ import socket
 import sys
 import threading
 from collections.abc import Awaitable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from queue import SimpleQueue
@@ -36,7 +36,7 @@ from forge.definitions.error_classification import Classifier
 from forge.definitions.job import JobDefinition
 from forge.definitions.schedule import ScheduleDefinition
 from forge.jobs.context import JobContext
-from forge.store.connection.database import Database, Pool
+from forge.store.connection.database import Connection, Database, Pool
 from forge.store.connection.link import SessionOptions
 from forge.store.connection.tenant import Callers
 from forge.store.jobs import AttemptUpdate
@@ -165,6 +165,9 @@ class ChildRuntime:
 
     async def run(self, statement: Statement[T]) -> T:
         return await self._database.run(statement)
+
+    def transaction(self) -> "AbstractAsyncContextManager[Connection[Any]]":
+        return self._database.transaction()
 
     def completed(self, context: JobContext) -> None:
         self._channel.send({"note": {}, "completed": True})

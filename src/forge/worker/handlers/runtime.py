@@ -3,11 +3,12 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Generator
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from forge.core.errors import InvalidValue
 from forge.jobs.context import JobContext
-from forge.store.connection.database import Pool
+from forge.store.connection.database import Connection, Database, Pool
 from forge.store.connection.link import Link
 from forge.store.connection.read_only import is_read_only
 from forge.store.jobs import AttemptUpdate
@@ -23,21 +24,30 @@ T = TypeVar("T")
 HEARTBEAT_DEBOUNCE = 0.5
 
 
+class HandlerConnections(NamedTuple):
+    """The connections that handlers use."""
+
+    # For single statements of Forge's own.
+    link: Link
+    # For its transactions.
+    database: Database
+    # For what the handlers themselves do.
+    pool: "Pool[Any]"
+
+
 class LoopRuntime:
     """The runtime of `async def` handlers."""
 
     def __init__(
         self,
-        link: Link,
+        connections: HandlerConnections,
         progress: ProgressWriter,
-        pool: "Pool[Any]",
         meter: CallMeter,
         output_limit: int,
         log_lines: int,
     ) -> None:
-        self._link = link
+        self._link, self._database, self._pool = connections
         self._progress = progress
-        self._pool = pool
         self._meter = meter
         self._http: httpx.AsyncClient | None = None
         self.output_limit = output_limit
@@ -71,6 +81,9 @@ class LoopRuntime:
 
     async def run(self, statement: Statement[T]) -> T:
         return await self._link.run(statement)
+
+    def transaction(self) -> "AbstractAsyncContextManager[Connection[Any]]":
+        return self._database.transaction()
 
     async def is_read_only(self) -> bool:
         """Whether the database that this worker or its handlers reach accepts no writes."""
@@ -117,6 +130,9 @@ class ThreadRuntime:
 
     async def run(self, statement: Statement[T]) -> T:
         return await self._loop_side.run(statement)
+
+    def transaction(self) -> "AbstractAsyncContextManager[Connection[Any]]":
+        return self._loop_side.transaction()
 
     def completed(self, context: JobContext) -> None:
         """Do nothing: a handler in a thread has no connection to complete with."""
