@@ -26,6 +26,7 @@ from forge.calls.run import CallRunner
 from forge.config.settings import Config, given_or_loaded, given_url
 from forge.core.backlog import BacklogItem
 from forge.core.bulk import BulkAction
+from forge.core.celery_equivalents import OF_AN_APP, raise_equivalent
 from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.events import Events
 from forge.core.finding import Finding, most_severe_first
@@ -139,6 +140,12 @@ class Forge:
         self.bulk_actions = BulkActions(sessions, self.catalog, self.dispatcher, bulk_job)
         self._pauses = Pauses(sessions)
         self._workers = Workers(sessions)
+
+    if not TYPE_CHECKING:  # type checkers would accept every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            raise_equivalent("app", name, OF_AN_APP)
+            return object.__getattribute__(self, name)  # raises the original error
 
     @property
     def config(self) -> Config:

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypedDict, TypeGuard
 from uuid import UUID
 
+from forge.core.celery_equivalents import OPTIONS
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue
 from forge.core.job import Priority, PriorityLike
@@ -103,8 +104,9 @@ def make_new_job(
     if not options:
         return _new_job_without_options(job_type, parent_id)
     if unknown := options.keys() - DispatchOptions.__annotations__.keys():
-        hint = suggestion(min(unknown), DispatchOptions.__annotations__, "it")
-        raise InvalidValue(f"dispatch has no option {min(unknown)!r}; {hint}")
+        given = min(unknown)
+        hint = OPTIONS.get(given) or suggestion(given, DispatchOptions.__annotations__, "it")
+        raise InvalidValue(f"dispatch has no option {given!r}; {hint}")
     if "scheduled_at" in options and "delay" in options:
         raise InvalidValue("a job has either scheduled_at or delay, not both; leave one out")
     return _new_job(job_type, options, parent_id)

@@ -10,6 +10,7 @@ import typing_extensions
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from forge.core.celery_equivalents import OF_A_JOB, raise_equivalent
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidPayload, InvalidValue, NotRegistered
 from forge.core.idempotency import check_idempotent
@@ -217,6 +218,12 @@ class JobDefinition(Generic[In, Out, Returned]):
 
     def __repr__(self) -> str:
         return f"<forge.job {self.name}>"
+
+    if not TYPE_CHECKING:  # type checkers would accept every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            raise_equivalent(self.__dict__.get("name", "a job"), name, OF_A_JOB)
+            return object.__getattribute__(self, name)  # raises the original error
 
 
 def _job(handler: Handler | None = None, /, **attributes: Any) -> Any:

@@ -14,6 +14,7 @@ import typing_extensions
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
+from forge.core.celery_equivalents import ATTRIBUTES
 from forge.core.context import Context
 from forge.core.errors import Fault, InvalidPayload, InvalidValue, UndecodablePayload
 from forge.core.payload import encode, step_text
@@ -80,7 +81,7 @@ def attributes_of(definition: type) -> list[str]:
 def check_attributes(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Reject attributes that a decorator does not have."""
     if unknown := set(given) - set(known):
-        hint = suggestion(min(unknown), known, "it")
+        hint = ATTRIBUTES.get(min(unknown)) or suggestion(min(unknown), known, "it")
         raise InvalidValue(f"@forge.{kind} has no attribute {min(unknown)!r}; {hint}")
 
 

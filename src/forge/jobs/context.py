@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
 from forge.core.attempt_log import LogLine
+from forge.core.celery_equivalents import OF_A_CONTEXT, raise_equivalent
 from forge.core.context import Auth, Context
 from forge.core.errors import StaleAttempt
 from forge.core.job import Job
@@ -98,6 +99,12 @@ class JobContext(Context):
         self.completed = False
         # Between the accepted completion and the answer to its commit.
         self.is_committing = False
+
+    if not TYPE_CHECKING:  # type checkers would accept every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            raise_equivalent("ctx", name, OF_A_CONTEXT)
+            return object.__getattribute__(self, name)  # raises the original error
 
     @property
     def job(self) -> Job:
