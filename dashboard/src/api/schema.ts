@@ -985,6 +985,11 @@ export interface components {
       /** @description Instead of `scheduled_at`. */
       delay?: string | null;
       /**
+       * @description Check the request, and create nothing.
+       * @default false
+       */
+      dry_run: boolean;
+      /**
        * @description A JSON merge patch (RFC 7396) of the stored input; null leaves it as it is.
        * @example {
        *       "format": "pdf"
@@ -1000,16 +1005,17 @@ export interface components {
     };
     /** @description The new job. */
     RerunOut: {
-      /** Format: uuid */
-      job_id: string;
+      dry_run: boolean;
+      /** @description Null after a dry run. */
+      job_id: string | null;
       /**
        * Format: uuid
        * @description The job that it does again.
        */
       retry_of: string;
       status: components['schemas']['Status'];
-      /** @description Token to follow the new job for an hour at most. */
-      watch_token: string;
+      /** @description Token to follow the new job for an hour at most; null after a dry run. */
+      watch_token: string | null;
     };
     /** @description When the job runs, and why it is rescheduled. */
     RescheduleIn: {

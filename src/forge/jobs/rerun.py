@@ -43,12 +43,19 @@ class RerunRequest(NamedTuple):
     tenant_id: int | None = None
 
 
+async def check_rerun(
+    request: RerunRequest, catalog: Catalog, run: RunStatement
+) -> tuple[JobRecord, RerunChanges]:
+    """Return the final job and what differs in the new one, or raise what forbids it."""
+    job = await _final_job(request, run)
+    check_reason(request.reason)
+    new_input = await _checked_input(job, request.patch, catalog, run)
+    return job, changes_of(request.options)._replace(input=new_input)
+
+
 async def rerun(request: RerunRequest, catalog: Catalog, run: RunStatement) -> UUID:
     """Create a new job of a final one, with an audit event, and return its id."""
-    job = await _final_job(request, run)
-    changes = changes_of(request.options)._replace(
-        input=await _checked_input(job, request.patch, catalog, run)
-    )
+    job, changes = await check_rerun(request, catalog, run)
     made = await run(
         jobs.rerun(
             [job.id],

@@ -56,6 +56,37 @@ async def test_job_tells_its_story_with_logs_errors_and_relatives(dashboard: Das
     assert page.url.endswith(f"#/jobs?correlation_id={run}")
 
 
+async def test_job_is_run_again_with_an_edited_input(dashboard: Dashboard) -> None:
+    stage.advance(100)
+    job = await dashboard.app.dispatch("export_users", {"format": "csv", "rows": 3})
+    await job.result()
+    page = await dashboard.open(f"/jobs/{job.id}")
+    await page.get_by_role("button", name="Rerun job…").click()
+    dialog = page.get_by_role("dialog")
+    text = dialog.get_by_label("Input, as JSON")
+    submit = dialog.get_by_role("button", name="Rerun job")
+
+    await text.fill('{"format": "csv", "rows": }')
+    await expect(dialog.get_by_text("Not JSON:")).to_be_visible()
+    await expect(submit).to_be_disabled()
+    await text.fill('{"format": "csv", "rows": "many"}')
+    dashboard.provoke("422")
+    await expect(dialog.locator(".state", has_text="$.patch.rows")).to_be_visible()
+    await expect(submit).to_be_disabled()
+    await text.fill('{"format": "pdf", "rows": 3}')
+    await expect(dialog.get_by_text("Valid.")).to_be_visible()
+    await dialog.get_by_label("Reason").fill("they want PDF")
+    await expect(dialog.locator(".command").first).to_contain_text('{"format":"pdf"}')
+    await picture(page, "job-rerun")
+    await submit.click()
+    await page.get_by_role("link", name="Open it").click()
+
+    await expect(panel(page, "Input").get_by_text('format: "pdf"')).to_be_visible()
+    await expect(panel(page, "Related jobs").get_by_text("Rerun of")).to_be_visible()
+    await expect(page.locator(".row [data-status=completed]").first).to_be_visible()
+    assert ("job_rerun", "ann", "they want PDF") in await dashboard.audit()
+
+
 async def test_job_links_to_its_trace(dashboard: Dashboard) -> None:
     job = await dashboard.app.dispatch("greet", {}, delay="1h", traceparent=TRACEPARENT)
 
@@ -139,6 +170,7 @@ async def test_buttons_are_those_that_the_caller_may_use(
     everything = {
         "POST /_api/jobs/{job_id}/cancel",
         "POST /_api/jobs/{job_id}/run_now",
+        "POST /_api/jobs/{job_id}/rerun",
         "DELETE /_api/jobs/{job_id}",
     }
 

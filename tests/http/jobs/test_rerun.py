@@ -83,6 +83,29 @@ async def test_a_patch_applies_to_the_stored_input_and_the_caller_is_the_new_aut
     assert json.loads(rows[0]["detail"]) == {"new_job_id": made["job_id"], "edited": True}
 
 
+async def test_dry_run_checks_the_patch_and_creates_nothing(
+    http: httpx.AsyncClient, token: MakeToken, psql: Any
+) -> None:
+    stored = json.dumps(INPUT)
+    job_id = await placed(psql, Status.COMPLETED, worker=uuid4(), job_type="export", input=stored)
+
+    valid = await rerun(http, token("user"), job_id, patch={"format": "pdf"}, dry_run=True)
+    invalid = await rerun(http, token("user"), job_id, patch={"format": 7}, dry_run=True)
+
+    assert valid.status_code == 202
+    assert valid.json() == {
+        "dry_run": True,
+        "job_id": None,
+        "status": "pending",
+        "retry_of": str(job_id),
+        "watch_token": None,
+    }
+    assert code(invalid) == (422, "invalid_payload")
+    assert paths(invalid) == ["$.patch.format"]
+    assert await psql.fetchval("select count(*) from forge_jobs") == 1
+    assert await psql.fetchval("select count(*) from forge_audit_events") == 0
+
+
 @pytest.mark.parametrize("status", Status)
 async def test_exactly_the_final_statuses_can_be_run_again(
     app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any, status: Status

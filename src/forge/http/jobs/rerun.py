@@ -16,7 +16,7 @@ from forge.http.jobs.pending_limit import admitted
 from forge.http.jobs.read import row_of
 from forge.http.middleware.json_route import AdmitFirst
 from forge.http.problems.problem import Problem, faults_at, invalid, problems
-from forge.jobs.rerun import RerunOptions, RerunRequest
+from forge.jobs.rerun import RerunOptions, RerunRequest, check_rerun
 from forge.jobs.rerun import rerun as run_again
 
 router = APIRouter(tags=["jobs"], route_class=AdmitFirst)
@@ -38,15 +38,19 @@ class RerunIn(BaseModel):
     queue: Name | None = None
     delay: Delay | None = Field(None, description="Instead of `scheduled_at`.")
     scheduled_at: WrittenTime | None = None
+    dry_run: bool = Field(False, description="Check the request, and create nothing.")
 
 
 class RerunOut(BaseModel):
     """The new job."""
 
-    job_id: UUID
+    dry_run: bool
+    job_id: UUID | None = Field(description="Null after a dry run.")
     status: Status
     retry_of: UUID = Field(description="The job that it does again.")
-    watch_token: str = Field(description="Token to follow the new job for an hour at most.")
+    watch_token: str | None = Field(
+        description="Token to follow the new job for an hour at most; null after a dry run."
+    )
 
 
 @router.post(
@@ -74,13 +78,24 @@ async def rerun_job(
     options = await _options(caller, row["job_type"], row["priority"], wanted)
     asked = RerunRequest(job_id, wanted.patch, wanted.reason, options, caller.tenant_id)
     try:
+        if wanted.dry_run:
+            await check_rerun(asked, caller.app.catalog, caller.run)
+            return RerunOut(
+                dry_run=True, job_id=None, status=Status.PENDING, retry_of=job_id, watch_token=None
+            )
         async with admitted(request, caller, row["tenant_id"], 1):
             made = await run_again(asked, caller.app.catalog, caller.run)
     except InvalidPayload as error:
         raise invalid(faults_at("$.patch", error)) from None
     (await caller.app.session()).wake()
     token = request.app.state.watch_tokens.make(made, caller.identity)
-    return RerunOut(job_id=made, status=Status.PENDING, retry_of=job_id, watch_token=token.text)
+    return RerunOut(
+        dry_run=False,
+        job_id=made,
+        status=Status.PENDING,
+        retry_of=job_id,
+        watch_token=token.text,
+    )
 
 
 async def _options(
