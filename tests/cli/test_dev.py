@@ -1,8 +1,11 @@
 """`forge dev`: a database, a worker, and a reload when the code changes."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from forge.store.embedded import Cluster
@@ -39,6 +42,9 @@ def test_dev_reloads_code_and_survives_a_syntax_error(folder: Path) -> None:
         wait_until(lambda: dev.output().count(" runs ") == 1, 60, "the worker has begun")
         assert "database: postgresql://" in dev.output()
         assert answer(project) == '"old"'
+        me = signed_in(dev.output())
+        assert (me["name"], me["read_only"]) == ("developer", False)
+        assert "DELETE /_api/jobs/{job_id}" in me["allowed"]
 
         code.write_text("def answer(:")
         wait_until(lambda: "SyntaxError" in dev.output(), 30, "the mistake is shown")
@@ -49,6 +55,15 @@ def test_dev_reloads_code_and_survives_a_syntax_error(folder: Path) -> None:
         assert answer(project) == '"new"'
         dev.sigterm()
         assert dev.wait(30) == 0
+
+
+def signed_in(output: str) -> dict[str, Any]:
+    """Return what the server says of the caller whom the printed link signs in."""
+    found = re.search(r"server: (http://\S+)/#token=(\S+)", output)
+    assert found is not None, output
+    headers = {"Authorization": f"Bearer {found[2]}"}
+    me: dict[str, Any] = httpx.get(f"{found[1]}/_api/me", headers=headers).json()
+    return me
 
 
 def answer(project: Project) -> str:

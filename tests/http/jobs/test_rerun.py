@@ -100,7 +100,7 @@ async def test_dry_run_checks_the_patch_and_creates_nothing(
         "retry_of": str(job_id),
         "watch_token": None,
     }
-    assert code(invalid) == (422, "invalid_payload")
+    assert code(invalid) == (422, "invalid")
     assert paths(invalid) == ["$.patch.format"]
     assert await psql.fetchval("select count(*) from forge_jobs") == 1
     assert await psql.fetchval("select count(*) from forge_audit_events") == 0

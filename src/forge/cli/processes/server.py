@@ -97,7 +97,9 @@ def _for_development(config: "Config") -> "Config":
     from forge.config.server import TokenConfig
 
     token = os.environ[DEV_TOKEN]
-    developer = TokenConfig(name="developer", sha256=hash_of(token), roles=tuple(ROLES))
+    # With viewer the developer could only read.
+    roles = tuple(role for role in ROLES if role != "viewer")
+    developer = TokenConfig(name="developer", sha256=hash_of(token), roles=roles)
     auth = config.auth.model_copy(
         update={
             "tokens": (*config.auth.tokens, developer),
