@@ -1,13 +1,15 @@
-"""The jobs of the tour: four functions and their options."""
+"""The jobs of the tour: four functions and their options, and those of a bakery."""
 
 import asyncio
 from datetime import UTC, datetime
 
+from examples.tour import bakery
 from pydantic import BaseModel
 
 from forge import Forge, JobContext, Retry
 
 app = Forge()
+bakery.register(app)
 
 
 class Cake(BaseModel):

@@ -1,20 +1,19 @@
-"""The tour: starts PostgreSQL and a worker, dispatches jobs, and shows how they run.
+"""The tour: starts PostgreSQL and two workers, dispatches jobs, and shows how they run.
 
-`make run` runs it. In a terminal it stays up until Ctrl-C; otherwise it ends when it is done.
+`make run` runs it. In a terminal it also starts a server, prints a link that signs in to its
+dashboard, and keeps a bakery busy until Ctrl-C; otherwise it ends when it is done.
 """
 
 import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-WORKER = ["worker", "examples.tour.app:app", "--max-concurrent", "100", "--log-level", "error"]
 
 
 def main() -> int:
@@ -22,7 +21,9 @@ def main() -> int:
     for number in STOP:
         signal.signal(number, lambda number, frame: sys.exit(0))
     os.environ.setdefault("FORGE_WORKER_BATCH_SIZE", "100")
+    os.environ.setdefault("FORGE_WORKER_SHUTDOWN_GRACE", "2s")
     os.chdir(CHECKOUT)  # the data is in its .forge, where `forge` commands find it
+    sys.path.insert(0, str(CHECKOUT))
     from forge import ForgeError
 
     try:
@@ -45,50 +46,33 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def tour() -> None:
-    from app import app
-    from scenes import show_all
-    from screen import Screen
+    from examples.tour.app import app
+    from examples.tour.processes import Processes
+    from examples.tour.scenes import show_all
+    from examples.tour.screen import Screen
+    from examples.tour.traffic import keep_busy
 
     screen = Screen()
     screen.say("Starting PostgreSQL in .forge …" if app.is_embedded else "Using your database.")
     try:
         database = await (await app.session()).database()
         await app.migrate()
-        async with worker_process() as ended:
-            await while_running(ended, show_all(database, screen))
-            if screen.is_terminal:
-                screen.print_hints(database.url if app.is_embedded else None)
-                await ended
+        async with Processes() as processes:
+            await processes.start_workers(2)
+            if not screen.is_terminal:
+                await processes.while_running(show_all(database, screen))
+                return
+            dashboard = await processes.start_server()
+            screen.say(f"The dashboard: {dashboard}\n")
+            customers = asyncio.ensure_future(keep_busy())
+            try:
+                await processes.while_running(show_all(database, screen))
+                screen.print_hints(dashboard, database.url if app.is_embedded else None)
+                await processes.while_running(customers)
+            finally:
+                customers.cancel()
     finally:
         await app.close()
-
-
-@asynccontextmanager
-async def worker_process() -> AsyncIterator["asyncio.Future[int]"]:
-    """Run `forge worker examples.tour.app:app` and stop it at the end of the block."""
-    from forge.cli.processes.child_process import ForgeProcess
-
-    worker = await ForgeProcess.start(WORKER)
-    ended = asyncio.ensure_future(worker.ended())
-    try:
-        yield ended
-    finally:
-        worker.stop()
-        await ended
-
-
-async def while_running(ended: "asyncio.Future[int]", work: Coroutine[Any, Any, None]) -> None:
-    """Do the work, but raise an error if the worker ends first."""
-    from forge import ForgeError
-
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.wait({task, ended}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise ForgeError(f"The worker exited with code {ended.result()}. See its output above.")
-        await task
-    finally:
-        task.cancel()
 
 
 if __name__ == "__main__":

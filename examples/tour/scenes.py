@@ -6,8 +6,15 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from app import Cake, app, bake_cake, call_flaky_service, count_letters, send_reminder
-from screen import Line, Screen
+from examples.tour.app import (
+    Cake,
+    app,
+    bake_cake,
+    call_flaky_service,
+    count_letters,
+    send_reminder,
+)
+from examples.tour.screen import Line, Screen
 
 from forge import JobRecord, Status
 from forge.store.connection.database import Database
@@ -32,7 +39,7 @@ SUMMARY = """
 async def show_all(database: Database, screen: Screen) -> None:
     """Run every scene and print a summary of the rows in the database."""
     run = uuid4()
-    screen.say(f"A worker runs in a separate process. This run is {run}.\n")
+    screen.say(f"Two workers run in separate processes. This run is {run}.\n")
     with screen.lines() as lines:
         first, *_ = await asyncio.gather(
             show_progress(lines.add("bake_cake"), run),

@@ -14,10 +14,14 @@ from rich.table import Table
 from forge.store.embedded import Binaries
 
 HINTS = """
-The worker stays up until Ctrl-C. Look around from another terminal, in this folder:
+The workers stay up until Ctrl-C, and the bakery sells cakes. The dashboard shows it:
+
+  {dashboard}
+
+Or look around from another terminal, in this folder:
 
   {forge} jobs list --limit 10
-  {forge} jobs list --status completed --type bake_cake
+  {forge} jobs list --status dead_letter
   {forge} dispatch bake_cake '{{"flavour": "lemon", "layers": 4}}' --watch
   {forge} workers
   {psql} "{url}" -c 'select job_type, status, count(*) from forge_jobs group by 1, 2'
@@ -58,12 +62,16 @@ class Screen:
             table.add_row(*map(str, row))
         self._console.print(table)
 
-    def print_hints(self, url: str | None) -> None:
+    def print_hints(self, dashboard: str, url: str | None) -> None:
         forge = Path(sys.executable).with_name("forge")
         if forge.is_relative_to(Path.cwd()):
             forge = forge.relative_to(Path.cwd())
         psql = "psql" if which("psql") else Binaries.from_wheel().folder / "psql"
-        self.say(HINTS.format(forge=forge, psql=psql, url=url or "$FORGE_DATABASE_URL"))
+        self.say(
+            HINTS.format(
+                dashboard=dashboard, forge=forge, psql=psql, url=url or "$FORGE_DATABASE_URL"
+            )
+        )
 
 
 class Lines:

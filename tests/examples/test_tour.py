@@ -9,6 +9,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 import psycopg
 import pytest
@@ -38,7 +39,16 @@ class Blocker:
 
 sys.meta_path.insert(0, Blocker())
 """
-IT_STAYS_UP = "The worker stays up until Ctrl-C"
+IT_STAYS_UP = "The workers stay up until Ctrl-C"
+LINK = re.compile(r"(http://127\.0\.0\.1:\d+)/#token=(forge_[\w-]+)")
+# What the dashboard shows soon after the start: where it is listed, and how to find it.
+LIVING = [
+    ("progress", "_api/jobs", {"type": "export_orders", "status": "running", "q": "row "}),
+    ("a dead letter", "_api/jobs", {"type": "restock", "status": "dead_letter"}),
+    ("a retry", "_api/jobs", {"type": "charge_card", "error_class": "transient"}),
+    ("a receipt that waits", "_api/jobs", {"type": "send_receipt", "status": "pending"}),
+    ("a schedule", "_api/schedules", {"type": "fetch_prices"}),
+]
 
 
 def test_without_a_terminal_it_ends_and_its_output_matches_the_database(empty_url: str) -> None:
@@ -108,6 +118,29 @@ def test_in_a_terminal_it_stays_up_until_ctrl_c_and_leaves_nothing_behind(tmp_pa
         assert tour.wait(30) == 0, tour.shown
         assert "Traceback" not in tour.shown
     wait_until(lambda: not _processes_of(tmp_path), 40, "nothing is left running")
+
+
+def test_in_a_terminal_its_link_signs_in_to_a_living_dashboard(empty_url: str) -> None:
+    env = os.environ | {"FORGE_DATABASE_URL": empty_url, "TERM": "xterm"}
+    with terminal(TOUR, env) as tour:
+        wait_until(lambda: LINK.search(tour.shown), 90, "the link is printed")
+        found = LINK.search(tour.shown)
+        assert found is not None
+        headers = {"Authorization": f"Bearer {found[2]}"}
+        with httpx.Client(base_url=found[1], headers=headers) as http:
+            assert http.get("/").headers["content-type"].startswith("text/html")
+            assert http.get("/_api/me").json()["read_only"] is False
+            for seen, where, filters in LIVING:
+                path = f"/{where}"
+
+                def has_items(path: str = path, filters: dict[str, str] = filters) -> bool:
+                    return bool(http.get(path, params=filters).json()["items"])
+
+                wait_until(has_items, 90, f"there is {seen}")
+            workers = http.get("/_api/workers").json()["items"]
+            assert [worker["state"] for worker in workers] == ["alive", "alive"]
+        tour.ctrl_c()
+        assert tour.wait(60) == 0, tour.shown
 
 
 @pytest.mark.parametrize("moment", ["Starting PostgreSQL", "This run is", "bake layer 1"])
