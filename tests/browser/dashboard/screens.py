@@ -1,9 +1,8 @@
 """Every screen with something to show: what holds everywhere is tested on each."""
 
-from tests.browser.dashboard.conftest import Dashboard
+import re
 
-# The addresses of `screens.ts`, and what `fill` calls those that show something of them.
-SCREENS = {"/jobs": "jobs", "/jobs/:id": "job"}
+from tests.browser.dashboard.conftest import Dashboard
 
 
 async def fill(dashboard: Dashboard) -> dict[str, str]:
@@ -14,11 +13,24 @@ async def fill(dashboard: Dashboard) -> dict[str, str]:
     await story.result()
     async for _ in failed.updates():
         pass
+    worker = (await dashboard.app.get(story.id)).worker_id
     return {
         "jobs": "/jobs",
         "jobs-empty": "/jobs?q=nothing&tag=none",
         "job-failed": f"/jobs/{failed.id}",
         "job-waiting": f"/jobs/{waiting.id}",
         "job": f"/jobs/{story.id}",
+        "types": "/types",
+        "type": "/types/greet",
+        "queues": "/queues",
+        "queue": "/queues/default",
+        "workers": "/workers",
+        "worker": f"/workers/{worker}",
+        "audit": "/audit",
         "not-found": "/no-such-screen",
     }
+
+
+def shows(path: str, address: str) -> bool:
+    """Return whether an address is one of a path such as `/jobs/:id`."""
+    return bool(re.fullmatch(re.sub(r":\w+", "[^/]+", path), address.partition("?")[0]))
