@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from forge.app import Forge
+    from forge.integrations.django.task_backend import ForgeBackend
+    from forge.integrations.django.task_definitions import job_options
 
     app: Forge
 
 # Where the public names are: they are imported when they are used, because Django imports this
 # package before its settings and models are ready.
 _NAMES = {
+    "ForgeBackend": "forge.integrations.django.task_backend",
     "app": "forge.integrations.django.project_app",
+    "job_options": "forge.integrations.django.task_definitions",
 }
-__all__ = ["app"]
+__all__ = ["ForgeBackend", "app", "job_options"]
 
 
 def __getattr__(name: str) -> Any:

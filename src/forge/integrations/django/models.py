@@ -6,7 +6,6 @@ audit.
 
 from typing import Any, NoReturn
 
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from forge.core.errors import ForgeError
@@ -23,6 +22,13 @@ class ReadOnly(ForgeError):
             "Forge's models are read-only; use forge.integrations.django.app, for example "
             "app.sync.dispatch(…), app.sync.cancel(…) or app.sync.dead_letters.reprocess(…)"
         )
+
+
+class TextArrayField(models.Field):
+    """A list of texts; ArrayField would need django.contrib.postgres among the installed apps."""
+
+    def db_type(self, connection: Any) -> str:
+        return "text[]"
 
 
 class ReadOnlyQuerySet(models.QuerySet):
@@ -100,7 +106,7 @@ class Job(ForgeModel):
     correlation_id = models.UUIDField(null=True)
     parent_id = models.UUIDField(null=True)
     retry_of = models.UUIDField(null=True)
-    tags = ArrayField(models.TextField(), null=True)
+    tags = TextArrayField(null=True)
     meta = models.JSONField(null=True)
     auth = models.JSONField(null=True)
     lease = models.BigIntegerField()
@@ -214,8 +220,8 @@ class Worker(ForgeModel):
     hostname = models.TextField()
     pid = models.IntegerField()
     version = models.TextField()
-    queues = ArrayField(models.TextField(), null=True)
-    job_types = ArrayField(models.TextField())
+    queues = TextArrayField(null=True)
+    job_types = TextArrayField()
     max_concurrent = models.IntegerField()
     running = models.IntegerField()
     draining = models.BooleanField()

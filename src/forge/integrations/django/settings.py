@@ -12,6 +12,7 @@ from forge.core.errors import ConfigError
 from forge.core.suggestion import suggestion
 
 NAME = "FORGE"
+PACKAGE = "forge.integrations.django"
 # Ignored, because it would have workers use another database than dispatches.
 URL_VARIABLE = "FORGE_DATABASE_URL"
 
@@ -21,8 +22,8 @@ class DjangoSettings(NamedTuple):
 
     # The alias in DATABASES of the database that has Forge's tables.
     database: str = "default"
-    # The modules of each installed app that define jobs, and tasks where a backend is Forge's.
-    autodiscover: tuple[str, ...] = ("jobs", "tasks")
+    # The modules of each installed app that define jobs; "tasks" too where TASKS names Forge.
+    autodiscover: tuple[str, ...] = ("jobs",)
 
     @classmethod
     def current(cls) -> Self:
@@ -44,6 +45,8 @@ class DjangoSettings(NamedTuple):
                 problems.append(f'{NAME}: AUTODISCOVER must be a list, such as ["jobs", "tasks"]')
         if problems:
             raise ConfigError("\n".join(problems), problems)
+        if "autodiscover" not in found and _has_task_backend():
+            found["autodiscover"] = ("jobs", "tasks")
         return cls(**found)
 
 
@@ -61,6 +64,15 @@ def forge_config() -> Config:
     secret = salted_hmac("forge.auth", "secret", algorithm="sha256").hexdigest()
     auth = config.auth.model_copy(update={"secret": secret})
     return config.model_copy(update={"auth": auth})
+
+
+def _has_task_backend() -> bool:
+    backends = getattr(settings, "TASKS", None) or {}
+    return any(
+        str(backend.get("BACKEND", "")).startswith(PACKAGE)
+        for backend in backends.values()
+        if isinstance(backend, Mapping)
+    )
 
 
 def _given() -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 """A project with Forge; SHOP_DATABASE is the URL of its database."""
 
 import os
+from importlib.util import find_spec
 from urllib.parse import parse_qs, urlsplit
 
 _address = urlsplit(os.environ["SHOP_DATABASE"])
@@ -63,3 +64,6 @@ FORGE = {
 }
 if os.environ.get("SHOP_WITHOUT_MIGRATIONS"):
     MIGRATION_MODULES = {"forge": None}
+TASKS = {"default": {"BACKEND": "forge.integrations.django.ForgeBackend", "QUEUES": []}}
+if find_spec("django.tasks") is None:
+    INSTALLED_APPS.append("django_tasks")

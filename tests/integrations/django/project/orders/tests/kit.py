@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -42,6 +43,15 @@ def working() -> Iterator[None]:
         thread.join(30)
         assert not thread.is_alive()
         app.sync.close()
+
+
+def finished(result: Any) -> Any:
+    """Wait until a task has ended, and return its result."""
+    deadline = time.monotonic() + 30
+    while not result.is_finished:
+        assert time.monotonic() < deadline, result
+        result.refresh()
+    return result
 
 
 def job_rows(columns: str = "job_type, input") -> list[Any]:
