@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 FAULTS ?=
 # The generated code of the example with pages.
 TRACKERS := examples/export_users/frontend/src/lib/forge --app examples.export_users.app:app
-COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header -q
 BENCHMARKS ?= benchmarks $(addprefix benchmarks.,live schedules dead_letters reprocess telemetry hostile)
 
@@ -69,7 +69,7 @@ format: $(READY) ## format the code and write the generated files
 	$(BIN)/python -m tools.dashboard biome check --write .
 	$(BIN)/forge generate typescript $(TRACKERS)
 
-lock: $(READY) ## choose the newest versions and pin them (needs uv)
+lock: $(READY) ## choose the newest versions and pin them
 	$(COMPILE) --all-extras pyproject.toml requirements/run.in requirements/dev.in -o requirements/dev.lock
 	$(COMPILE) --extra embedded --extra server --constraints requirements/dev.lock --no-annotate \
 		pyproject.toml requirements/run.in -o requirements/run.lock
