@@ -93,6 +93,29 @@ def test_schedule_is_disabled_enabled_and_run(project: Project) -> None:
     assert datetime.fromisoformat(run["next_run_at"]) < LATER
 
 
+def test_schedule_is_previewed_and_edited(project: Project) -> None:
+    make(project)
+    change = ("fetch_feed", "42", "--cron", "0 5 * * *", "--tz", "Europe/Paris", "--jitter", "none")
+
+    shown = project.forge("schedules", "preview", *change, "--count", "2", "--utc").stdout
+    before = project.row("select cron from forge_schedules")
+    edited = project.forge("schedules", "edit", *change, "--reason", "too early", "--utc")
+    nothing = project.forge("schedules", "edit", "fetch_feed", "42")
+    unknown = project.forge("schedules", "edit", "fetch_feed", "42", "--cron", "at three")
+
+    words = "runs at 05:00 every day, Europe/Paris time"
+    assert shown.startswith(f"would change every, cron, tz, next_run_at; it {words}")
+    assert len(shown.splitlines()) == 5
+    assert before == (None,)
+    assert edited.stdout.startswith(f"fetch_feed 42 {words}"), edited.stderr
+    assert edited.stdout.splitlines()[2:5] == shown.splitlines()[2:5]
+    assert "nothing to change" in nothing.stderr
+    assert "is not a cron expression" in unknown.stderr
+    assert (nothing.returncode, unknown.returncode) == (2, 2)
+    rows = project.rows("select event, notes, actor like '%@%' from forge_audit_events")
+    assert rows == [("schedule_edited", "too early", True)]
+
+
 def test_changes_are_audited(project: Project) -> None:
     made = make(project)
 

@@ -45,6 +45,7 @@ SENDS: dict[str, Any] = {
 SENDS_TO: dict[str, Any] = {
     "POST /api/jobs/admin/dlq/reprocess/": {"job_type": "send_mail", "notes": "once more"},
     "POST /_api/jobs/bulk": {"action": "cancel", "filter": {"type": "none"}, "reason": CANARY},
+    "PATCH /_api/schedules/{schedule_id}": {"jitter": "1m"},
     "POST /_api/pauses": {"type": "report", "reason": CANARY},
 }
 BURY = """with letter as (

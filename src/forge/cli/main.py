@@ -69,11 +69,13 @@ COMMANDS: CommandTable = {
     "pauses": "forge.cli.pauses:pauses",
     "resume": "forge.cli.pauses:resume",
     "schedules": CommandGroup(
-        "List, show, enable, disable and run schedules.",
+        "List, show, edit, enable, disable and run schedules.",
         {
             "disable": "forge.cli.schedules.move:disable",
+            "edit": "forge.cli.schedules.edit:edit",
             "enable": "forge.cli.schedules.move:enable",
             "list": "forge.cli.schedules.list:list_schedules",
+            "preview": "forge.cli.schedules.edit:preview",
             "run": "forge.cli.schedules.move:run_now",
             "show": "forge.cli.schedules.show:show",
         },

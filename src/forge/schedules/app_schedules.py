@@ -8,11 +8,13 @@ from uuid import UUID
 from forge.core.errors import ForgeError
 from forge.core.events import Events
 from forge.core.new_job import check_tenant
+from forge.core.schedules.edit import ScheduleChanges, SchedulePreview
 from forge.core.schedules.record import ScheduleRecord
 from forge.definitions.catalog import Catalog, RunStatement
 from forge.definitions.schedule import ScheduleDefinition
 from forge.jobs.session import Sessions
 from forge.schedules import verbs
+from forge.schedules.edit import EditRequest, ScheduleEditor
 from forge.schedules.verbs import Name, NewSchedule, ScheduleOptions, named
 from forge.store import schedules
 from forge.store.borrowed import run_on
@@ -44,6 +46,7 @@ class Schedules:
         self._events = events
         # Called after a change in a caller's transaction.
         self._wake_later = wake_later
+        self.editor = ScheduleEditor(catalog, definitions)
 
     def waking(self, wake_later: Callable[[], None]) -> "Schedules":
         """Return the same verbs with another way to wake workers, which needs no event loop."""
@@ -111,6 +114,51 @@ class Schedules:
         """Run a schedule at once, out of turn; one that runs is run once more."""
         name = named(type, key, tenant_id)
         return await self.carry_out(lambda ask: verbs.run_now(ask, name), conn)
+
+    async def edit(
+        self,
+        type: Type,
+        key: str = "",
+        *,
+        tenant_id: int | None = None,
+        conn: Any = None,
+        reset: bool = False,
+        reason: str | None = None,
+        actor: str | None = None,
+        **changes: "Unpack[ScheduleChanges]",
+    ) -> ScheduleRecord:
+        """Change a schedule that exists, with an audit event; None removes a value.
+
+        What is edited stays when a `cron` in code writes its row again, until `reset=True`.
+        """
+        name = named(type, key, tenant_id)
+
+        async def edit(ask: RunStatement) -> ScheduleRecord:
+            found = await verbs.id_of(ask, name)
+            request = EditRequest(found, changes, reset, reason, actor)
+            return await self.editor.edit(ask, request)
+
+        return await self.carry_out(edit, conn)
+
+    async def preview(
+        self,
+        type: Type,
+        key: str = "",
+        *,
+        tenant_id: int | None = None,
+        conn: Any = None,
+        count: int = 5,
+        reset: bool = False,
+        **changes: "Unpack[ScheduleChanges]",
+    ) -> SchedulePreview:
+        """Check an edit without making it, and return when the schedule would run after it."""
+        name = named(type, key, tenant_id)
+
+        async def look(ask: RunStatement) -> SchedulePreview:
+            request = EditRequest(await verbs.id_of(ask, name), changes, reset)
+            return await self.editor.preview(ask, request, count)
+
+        return await self.read(look, conn)
 
     async def get(
         self, type: Type, key: str = "", *, tenant_id: int | None = None, conn: Any = None

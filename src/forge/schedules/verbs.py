@@ -85,7 +85,7 @@ async def ensure(ask: RunStatement, new_job: NewSchedule) -> ScheduleRecord:
 
 async def set_enabled(ask: RunStatement, name: Name, enabled: bool) -> ScheduleRecord:
     """Enable or disable a schedule."""
-    return _found(name, await ask(schedules.enable(await _id(ask, name), enabled)))
+    return _found(name, await ask(schedules.enable(await id_of(ask, name), enabled)))
 
 
 async def sync_enabled(
@@ -96,7 +96,7 @@ async def sync_enabled(
     The lock comes first: a concurrent transaction that enables the schedule has then either
     committed, and the query sees its rows, or waits, and enables it after this one.
     """
-    schedule_id = await _id(ask, name)
+    schedule_id = await id_of(ask, name)
     await ask(schedules.lock(schedule_id))
     is_wanted = await ask(schedules.has_any(query, args))
     return _found(name, await ask(schedules.enable(schedule_id, is_wanted)))
@@ -104,7 +104,7 @@ async def sync_enabled(
 
 async def run_now(ask: RunStatement, name: Name) -> ScheduleRecord:
     """Make a schedule due at once."""
-    found = await ask(schedules.run_now(await _id(ask, name)))
+    found = await ask(schedules.run_now(await id_of(ask, name)))
     if found is None:
         raise InvalidValue(f"the schedule {name} is disabled; enable it first")
     return found
@@ -112,10 +112,11 @@ async def run_now(ask: RunStatement, name: Name) -> ScheduleRecord:
 
 async def get(ask: RunStatement, name: Name) -> ScheduleRecord:
     """Return the current state of a schedule."""
-    return _found(name, await ask(schedules.get(await _id(ask, name))))
+    return _found(name, await ask(schedules.get(await id_of(ask, name))))
 
 
-async def _id(ask: RunStatement, name: Name) -> UUID:
+async def id_of(ask: RunStatement, name: Name) -> UUID:
+    """Return the id of a schedule, or raise UnknownSchedule."""
     found = await ask(schedules.find(*name))
     if found is None:
         raise _unknown(name)

@@ -167,6 +167,7 @@ CREATE TABLE public.forge_schedules (
     crashes integer DEFAULT 0 NOT NULL,
     suspect boolean DEFAULT false NOT NULL,
     checkpoint jsonb,
+    edited text[] DEFAULT '{}'::text[] NOT NULL,
     CONSTRAINT forge_schedules_every CHECK ((every > '00:00:00'::interval)),
     CONSTRAINT forge_schedules_missed CHECK (((missed)::text = ANY ((ARRAY['once'::character varying, 'skip'::character varying, 'all'::character varying])::text[]))),
     CONSTRAINT forge_schedules_priority CHECK ((priority = ANY (ARRAY[0, 25, 50, 75, 100]))),

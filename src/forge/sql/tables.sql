@@ -175,6 +175,8 @@ create table forge_schedules (
     crashes integer not null default 0,
     suspect boolean not null default false,  -- a worker died during the current run, so it runs alone from now on
     checkpoint jsonb,  -- what the next run resumes from
+    -- what was edited by hand ('rule', 'jitter' …): the row of a cron definition keeps it
+    edited text[] not null default '{}',
     constraint forge_schedules_once unique nulls not distinct (tenant_id, type, key),
     constraint forge_schedules_every check (every > '00:00:00'),
     constraint forge_schedules_missed check (missed in ('once', 'skip', 'all')),

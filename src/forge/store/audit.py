@@ -28,9 +28,14 @@ def add(
 
 
 def add_of_schedule(
-    event: str, actor: str | None, tenant: int | None, schedule_id: UUID, notes: str | None = None
+    event: str,
+    actor: str | None,
+    tenant: int | None,
+    schedule_id: UUID,
+    notes: str | None = None,
+    detail: str | None = None,
 ) -> Statement[list[Any]]:
-    args = (event, actor, tenant, schedule_id, notes)
+    args = (event, actor, tenant, schedule_id, notes, detail)
     return Statement(load("audit/add_of_schedule"), args, ids)
 
 

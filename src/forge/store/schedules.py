@@ -45,6 +45,24 @@ class FailingSchedules(NamedTuple):
     named: list[dict[str, Any]]
 
 
+class EditedValues(NamedTuple):
+    """What an edit writes, in the order of schedules/edit's parameters."""
+
+    # JSON; None leaves it as it is.
+    payload: str | None
+    next_run_at: datetime | None
+    tick_at: datetime | None
+    every: timedelta | None
+    cron: str | None
+    tz: str
+    missed: Missed
+    jitter: timedelta | None
+    priority: int
+    worker_capability: str | None
+    timeout: timedelta | None
+    edited: list[str]
+
+
 class RunUpdate(NamedTuple):
     """The heartbeat of a run, and its checkpoint for the next run."""
 
@@ -55,6 +73,12 @@ class RunUpdate(NamedTuple):
 
 def ensure(values: ScheduleValues) -> Statement[ScheduleRecord]:
     return Statement(load("schedules/ensure"), tuple(values), _record)
+
+
+def edit(
+    schedule_id: UUID, tenant: int | None, values: EditedValues
+) -> Statement[ScheduleRecord | None]:
+    return Statement(load("schedules/edit"), (schedule_id, tenant, *values), _record_or_none)
 
 
 def find(type: str, key: str, tenant: int | None) -> Statement[UUID | None]:

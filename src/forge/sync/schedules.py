@@ -40,5 +40,7 @@ class SyncSchedules:
     disable = _waited_for(Schedules.disable)
     sync_enabled = _waited_for(Schedules.sync_enabled)
     run_now = _waited_for(Schedules.run_now)
+    edit = _waited_for(Schedules.edit)
+    preview = _waited_for(Schedules.preview)
     get = _waited_for(Schedules.get)
     list = _waited_for(Schedules.list)

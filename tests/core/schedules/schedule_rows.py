@@ -34,6 +34,8 @@ def record(**columns: Any) -> ScheduleRecord:
         "recent_runs": [],
         "crashes": 0,
         "suspect": False,
+        "edited": [],
+        "undecodable": (),
     }
     return ScheduleRecord(**known | columns)
 

@@ -10,9 +10,9 @@ from tests.http.conftest import AUTH
 from tests.store.placing import Psql
 
 RULE = {"every", "cron", "tz", "missed", "jitter", "priority", "worker_capability", "timeout"}
-# What schedules/ensure, schedules/enable and schedules/run_now write, and nothing else.
+# What schedules/ensure, edit, enable and run_now write, and nothing else.
 MADE = RULE | {"id", "type", "key", "tenant_id", "payload", "next_run_at", "tick_at"}
-MOVED = RULE | {"payload", "enabled", "next_run_at", "tick_at", "updated_at"}
+MOVED = RULE | {"payload", "edited", "enabled", "next_run_at", "tick_at", "updated_at"}
 
 
 async def test_the_api_may_make_and_move_schedules_and_nothing_else(

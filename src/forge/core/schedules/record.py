@@ -46,6 +46,8 @@ class ScheduleRecord:
     crashes: int
     suspect: bool
     checkpoint: Any
+    # What was edited by hand, which a definition in code leaves alone.
+    edited: list[str]
     undecodable: tuple[str, ...] = ()
 
     @classmethod

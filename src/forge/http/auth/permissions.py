@@ -84,6 +84,8 @@ PERMISSIONS: Mapping[str, RoutePermission] = {
     "DELETE /_api/pauses/{pause_id}": RoutePermission(MANAGER, OPERATOR),
     "GET /_api/schedules": RoutePermission(STAFF, LIST),
     "GET /_api/schedules/{schedule_id}": RoutePermission(STAFF, ROW),
+    "PATCH /_api/schedules/{schedule_id}": RoutePermission(MANAGER, ROW),
+    "POST /_api/schedules/{schedule_id}/preview": RoutePermission(STAFF, ROW),
     "POST /_api/schedules/{schedule_id}/enable": RoutePermission(MANAGER, ROW),
     "POST /_api/schedules/{schedule_id}/disable": RoutePermission(MANAGER, ROW),
     "POST /_api/schedules/{schedule_id}/run": RoutePermission(MANAGER, ROW),

@@ -1,4 +1,4 @@
-"""Schedules: list, show, enable, disable, run now."""
+"""Schedules: list, show, edit, preview, enable, disable, run now."""
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -7,6 +7,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
+from forge.core.errors import InvalidPayload
+from forge.core.schedules.edit import MAX_PREVIEWED
 from forge.core.schedules.record import ScheduleRecord
 from forge.core.schedules.rule import in_words
 from forge.core.schedules.run import rule_of
@@ -16,8 +18,16 @@ from forge.http.fields import Key, Name, TenantId
 from forge.http.jobs.paging import read_cursor, write_cursor
 from forge.http.jobs.shapes import RequestIn
 from forge.http.middleware.json_route import AdmitFirst
-from forge.http.problems.problem import Problem, problems
-from forge.http.schedules.shapes import ScheduleDetail, ScheduleOut, SchedulePage
+from forge.http.problems.problem import Problem, faults_at, invalid, problems
+from forge.http.schedules.shapes import (
+    ScheduleChangesIn,
+    ScheduleDetail,
+    ScheduleEditIn,
+    ScheduleOut,
+    SchedulePage,
+    SchedulePreviewOut,
+)
+from forge.schedules.edit import EditRequest
 from forge.store import audit, schedules
 from forge.store.statement import Statement
 
@@ -64,6 +74,52 @@ async def get_schedule(schedule_id: UUID, caller: Staff) -> ScheduleDetail:
     return await _detail(caller, await _find(caller, schedule_id))
 
 
+@router.patch(
+    "/_api/schedules/{schedule_id}",
+    operation_id="edit_schedule",
+    response_model=ScheduleDetail,
+    responses=problems("not_found", "invalid"),
+)
+async def edit_schedule(schedule_id: UUID, caller: Manager, body: ScheduleEditIn) -> ScheduleDetail:
+    """Change the rule, the payload or other fields of a schedule.
+
+    A changed rule plans the next run again. A run in progress finishes by the old one.
+    """
+    asked = _edit(caller, schedule_id, body)._replace(
+        reason=body.reason, actor=caller.identity.name
+    )
+    verbs = caller.app.schedules
+    try:
+        edited = await verbs.carry_out(
+            lambda run: verbs.editor.edit(run, asked), None, caller.tenant_id
+        )
+    except InvalidPayload as error:
+        raise invalid(faults_at(_payload_path(body), error)) from None
+    return await _detail(caller, edited)
+
+
+@router.post(
+    "/_api/schedules/{schedule_id}/preview",
+    operation_id="preview_schedule",
+    response_model=SchedulePreviewOut,
+    responses=problems("not_found", "invalid"),
+)
+async def preview_schedule(
+    schedule_id: UUID,
+    caller: Staff,
+    body: ScheduleChangesIn | None = None,
+    count: Annotated[int, Query(ge=1, le=MAX_PREVIEWED)] = NEXT_RUNS,
+) -> Any:
+    """Check an edit without making it, and return when the schedule would run after it."""
+    wanted = body or ScheduleChangesIn()
+    asked = _edit(caller, schedule_id, wanted)
+    try:
+        preview = await caller.app.schedules.editor.preview(caller.run, asked, count)
+    except InvalidPayload as error:
+        raise invalid(faults_at(_payload_path(wanted), error)) from None
+    return asdict(preview)
+
+
 @router.post(
     "/_api/schedules/{schedule_id}/enable",
     operation_id="enable_schedule",
@@ -106,6 +162,14 @@ async def run_schedule(
     if moved is None:
         raise Problem("conflict", "the schedule is disabled; enable it first")
     return await _detail(caller, moved)
+
+
+def _edit(caller: Caller, schedule_id: UUID, body: ScheduleChangesIn) -> EditRequest:
+    return EditRequest(schedule_id, body.changes, body.reset, tenant_id=caller.tenant_id)
+
+
+def _payload_path(body: ScheduleChangesIn) -> str:
+    return "$.patch" if "patch" in body.model_fields_set else "$.payload"
 
 
 async def _find(caller: Caller, schedule_id: UUID) -> ScheduleRecord:

@@ -4,10 +4,24 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from forge.core.new_job import LONGEST_REASON
+from forge.core.schedules.edit import ScheduleChanges
 from forge.core.schedules.rule import Missed
-from forge.http.fields import NEXT_CURSOR, UNDECODABLE, Duration, PriorityValue
+from forge.http.fields import (
+    NEXT_CURSOR,
+    UNDECODABLE,
+    AnyPriority,
+    Delay,
+    Duration,
+    Name,
+    PriorityValue,
+    WrittenTime,
+)
+
+# Fields whose null removes the value; the others need one.
+REMOVABLE = ("every", "cron", "jitter", "worker_capability", "timeout")
 
 
 class RunOut(BaseModel):
@@ -54,6 +68,9 @@ class ScheduleOut(BaseModel):
     crashes: int = Field(description="How often the current run was interrupted.")
     suspect: bool = Field(description="Whether a worker died during this run; it then runs alone.")
     checkpoint: Any
+    edited: list[str] = Field(
+        description="What was edited by hand, such as `rule`: a `cron` in code leaves it alone."
+    )
     undecodable: list[str] = Field(description=UNDECODABLE)
     in_words: str = Field(
         description="The rule in words.", examples=["at 03:00 every day, Europe/Paris time"]
@@ -65,6 +82,58 @@ class ScheduleDetail(ScheduleOut):
 
     next_runs: list[datetime] = Field(
         description="The next five runs, if each succeeds and does not set another time."
+    )
+
+
+class ScheduleChangesIn(BaseModel):
+    """What changes; a field that is left out stays, null removes its value."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    every: Delay | None = Field(None, description="The interval; it replaces `cron`.")
+    cron: str | None = Field(None, description="The cron expression; it replaces `every`.")
+    tz: str | None = Field(None, description="The time zone of `cron`.")
+    missed: Missed | None = None
+    jitter: Delay | None = None
+    priority: AnyPriority | None = None
+    worker_capability: Name | None = None
+    timeout: Delay | None = None
+    next_run_at: WrittenTime | None = Field(None, description="When it runs next.")
+    payload: Any = Field(None, description="A new payload.")
+    patch: Any = Field(
+        None,
+        description="A JSON merge patch (RFC 7396) of the stored payload; instead of `payload`.",
+    )
+    reset: bool = Field(
+        False, description="Whether its `cron` in code applies again, instead of earlier edits."
+    )
+
+    @property
+    def changes(self) -> ScheduleChanges:
+        """Return the fields that were sent."""
+        names = self.model_fields_set & ScheduleChanges.__annotations__.keys()
+        changes: Any = {
+            name: value
+            for name in names
+            if (value := getattr(self, name)) is not None or name in REMOVABLE
+        }
+        return changes  # type: ignore[no-any-return]
+
+
+class ScheduleEditIn(ScheduleChangesIn):
+    """An edit of a schedule, and why."""
+
+    reason: str | None = Field(None, max_length=LONGEST_REASON)
+
+
+class SchedulePreviewOut(BaseModel):
+    """What an edit would change."""
+
+    changed: list[str] = Field(description="The columns that would differ.")
+    in_words: str = Field(description="The rule in words.")
+    next_runs: list[datetime] = Field(
+        description="The next runs, if each succeeds and does not set another time; of a disabled "
+        "schedule, if it were enabled."
     )
 
 

@@ -16,14 +16,14 @@ grant insert (
 -- Callers cannot choose the time of an audit event, and a policy checks the actor.
 revoke insert on forge_audit_events, forge_outbox from forge_api;
 grant insert (event, actor, tenant_id, job_id, dlq_id, schedule_id, notes, detail) on forge_audit_events to forge_api;
--- The API runs schedules/ensure, enable, lock and run_now, so that a mutation can add a subscription
+-- The API runs schedules/ensure, edit, enable, lock and run_now, so that a mutation can add a subscription
 -- and its schedule in one transaction. It does not write runs.
 grant insert
     (id, type, key, tenant_id, payload, next_run_at, tick_at, every, cron, tz, missed, jitter, priority,
      worker_capability, timeout),
 update
     (enabled, next_run_at, tick_at, updated_at, payload, every, cron, tz, missed, jitter, priority,
-     worker_capability, timeout)
+     worker_capability, timeout, edited)
 on forge_schedules to forge_api;
 -- The API runs pauses/add and remove; row security lets only operators.
 grant insert (id, type, queue, until, reason, actor), delete on forge_pauses to forge_api;
