@@ -561,6 +561,11 @@ class Forge:
 
         return SyncForge(self)
 
+    @property
+    def sessions(self) -> Sessions:
+        """What this app holds open, by event loop; for Forge's own use."""
+        return self._sessions
+
     async def watcher(self) -> Watcher:
         """Return what follows jobs for this app."""
         return await self._sessions.here().watcher()

@@ -85,6 +85,11 @@ class JobHandle(Generic[Out_co]):
         self.id = job_id
         self.deduplicated = deduplicated
 
+    @property
+    def app(self) -> HandleApp:
+        """The app that dispatched the job."""
+        return self._app
+
     async def get(self) -> JobRecord:
         """Return the current state of the job."""
         return await self._app.get(self.id)

@@ -1,13 +1,17 @@
 """What an app holds open in one event loop: its database, its wake-ups, the jobs it follows."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from forge.config.settings import Config
+from forge.config.test_guard import check_database
+from forge.core.errors import InvalidValue
 from forge.core.events import Events
 from forge.jobs.batcher import DispatchBatcher
 from forge.jobs.follow import Watcher
+from forge.store.borrowed.app_database import BorrowedDatabase
 from forge.store.connection.database import Database
 from forge.store.connection.link import Observer, SessionOptions
 from forge.store.connection.tenant import Callers
@@ -60,7 +64,7 @@ class Sessions:
 
     @property
     def is_open(self) -> bool:
-        return self._session is not None
+        return self._session is not None and self._session.is_open
 
     @property
     def database_url(self) -> str | None:
@@ -72,10 +76,27 @@ class Sessions:
         """Return the session of the running event loop."""
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.loop is not loop:
-            self._session = Session(
-                loop, self.config, self._telemetry, self.configured_url, self.role
-            )
+            self._session = self.make()
         return self._session
+
+    def make(self) -> "Session":
+        """Return a new session for the running event loop, which the caller closes."""
+        loop = asyncio.get_running_loop()
+        return Session(loop, self.config, self._telemetry, self.configured_url, self.role)
+
+    def make_on(self, conn: Any) -> "BorrowedSession":
+        """Return a session whose statements all run on a borrowed connection."""
+        loop = asyncio.get_running_loop()
+        return BorrowedSession(loop, self.config, self._telemetry, conn)
+
+    @contextmanager
+    def using(self, session: "Session") -> Iterator[None]:
+        """Use a session of the caller's in its event loop, instead of the app's own."""
+        own, self._session = self._session, session
+        try:
+            yield
+        finally:
+            self._session = own
 
     async def database(self) -> Database:
         """Return the database as the running event loop reaches it."""
@@ -127,6 +148,11 @@ class Session:
         self._http: httpx.AsyncClient | None = None
         self._closing: list[Callable[[], Awaitable[None]]] = []
         self._opening = asyncio.Lock()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has connected, or begun to."""
+        return self._database is not None or self._opening.locked()
 
     @property
     def embedded_url(self) -> str | None:
@@ -195,6 +221,7 @@ class Session:
         self.batcher = self._watcher = self._waker = self._database = self._server = None
 
     async def _open(self) -> Database:
+        check_database(self._url)
         if self._url is not None:
             return self._database_at(self._url)
         server = await asyncio.to_thread(open_shared, self._config.embedded.folder)
@@ -216,4 +243,29 @@ class Session:
             connect_timeout=settings.connect_timeout,
             observers=self._telemetry.observers,
             events=self._telemetry.events,
+        )
+
+
+class BorrowedSession(Session):
+    """Runs every statement of an app on one borrowed connection, in its transaction."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, config: Config, telemetry: Telemetry, conn: Any
+    ) -> None:
+        super().__init__(loop, config, telemetry, None, None)
+        self.borrowed = BorrowedDatabase(conn, telemetry.observers)
+
+    async def _open(self) -> Database:
+        return self.borrowed
+
+    def wake(self, jobs: int = 1, *, is_request: bool = False) -> None:
+        """Wake no worker: none sees the jobs before the commit."""
+
+    def wake_later(self) -> None:
+        """Wake no worker: none sees the jobs before the commit."""
+
+    async def watcher(self) -> Watcher:
+        raise InvalidValue(
+            "a job cannot be followed on conn=: no other connection sees its transaction; run it "
+            "with run_one(handle, conn=…) or run_all(app, conn=…), which return when it has ended"
         )

@@ -417,6 +417,8 @@ def read_jobs(found: Rows, shared: Mapping[str, Any] = MappingProxyType({})) -> 
         return []
     # The names are looked up once: to read each row by name takes ten times as long.
     pick, rest = _picker((*found[0].keys(), *shared)), (*shared.values(),)
+    if isinstance(found[0], dict):  # of another driver than asyncpg
+        return [Job._make(pick((*row.values(), *rest))) for row in found]
     return [Job._make(pick((*row, *rest))) for row in found]
 
 

@@ -10,7 +10,7 @@ from forge.core.timeline import Timeline
 from forge.core.why import Why
 from forge.definitions.job import JobDefinition
 from forge.jobs.follow import Timeout
-from forge.jobs.handle import JobHandle, Out_co
+from forge.jobs.handle import HandleApp, JobHandle, Out_co
 from forge.jobs.rerun import RerunOptions
 from forge.sync.loop import LoopApp
 
@@ -35,6 +35,11 @@ class SyncHandle(Generic[Out_co]):
         self._job = job
         self.id = job_id
         self.deduplicated = deduplicated
+
+    @property
+    def app(self) -> HandleApp:
+        """The app that dispatched the job."""
+        return self._loop.app
 
     def get(self) -> JobRecord:
         """Return the current state of the job."""

@@ -41,6 +41,16 @@ if TYPE_CHECKING:
     from forge.worker.held_work import HeldWork
 
 
+def policies_of(
+    definitions: Mapping[str, JobDefinition[Any, Any]], crash_limit: int
+) -> dict[str, Policy]:
+    """Return how each job type handles failures."""
+    return {
+        name: Policy(definition.job_type.retry, definition.job_type.dead_letter, crash_limit)
+        for name, definition in definitions.items()
+    }
+
+
 class JobAcker(BatchAcker):
     """Writes what began, how far it came and how it ended, in this order.
 

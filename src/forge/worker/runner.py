@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -26,7 +25,7 @@ from forge.core.outcome import (
 from forge.core.signals import Snooze
 from forge.telemetry.logs.attempt_records import CURRENT_JOB
 from forge.worker.attempts import Attempt, Slots, Stop
-from forge.worker.handlers.children import Children
+from forge.worker.handlers.children import HandlerPlaces
 from forge.worker.handlers.django_connections import close_stale_connections_of_async_code
 from forge.worker.handlers.forks import leave_if_copied
 from forge.worker.handlers.runtime import LoopRuntime
@@ -46,7 +45,7 @@ class Runner:
         held: HeldWork,
         progress: ProgressWriter,
         runtime: LoopRuntime,
-        children: Children,
+        places: HandlerPlaces,
         signals: WorkSignals,
     ) -> None:
         self._app = app
@@ -55,10 +54,9 @@ class Runner:
         self._signals = signals
         self._progress = progress
         self._runtime = runtime
-        self._children = children
+        self._threads, self._children = places
         self._events = app.events
         self._middlewares = app.middlewares[::-1]
-        self._threads = ThreadPoolExecutor(app.config.worker.max_concurrent, "forge-handler")
         self._loop = asyncio.get_running_loop()
         # Bound once: they are passed for every attempt.
         self._run = Slots(self._attempt).take

@@ -8,7 +8,6 @@ from forge.app import Forge
 from forge.builtin_jobs.definitions import REQUESTS, canary_of
 from forge.core.errors import ForgeError
 from forge.core.job import CANARY
-from forge.core.outcome import Policy
 from forge.core.workers.lanes import Claims
 from forge.store import workers
 from forge.store.connection.database import Database, Pool
@@ -20,7 +19,7 @@ from forge.transports.transport import Round
 from forge.worker.attempt_counts import AttemptCounts
 from forge.worker.builtin_claimer import BuiltinClaimer
 from forge.worker.claimer import Claimer, ClaimLimits, PollInterval
-from forge.worker.handlers.children import Children
+from forge.worker.handlers.children import HandlerPlaces
 from forge.worker.handlers.forks import ForkWatch
 from forge.worker.handlers.runtime import HandlerConnections, LoopRuntime
 from forge.worker.heartbeat import Heartbeat, HeartbeatReactions
@@ -28,7 +27,7 @@ from forge.worker.heartbeat_carrier import WorkerLinks
 from forge.worker.held_work import HeldWork
 from forge.worker.job_reports import INTERVAL as REPORT_INTERVAL
 from forge.worker.job_reports import JobReports
-from forge.worker.job_source import JobAcker, JobSource
+from forge.worker.job_source import JobAcker, JobSource, policies_of
 from forge.worker.liveness import HeartbeatTiming, Liveness
 from forge.worker.loop_lag import INTERVAL as LAG_INTERVAL
 from forge.worker.loop_lag import LoopLagMonitor
@@ -122,14 +121,7 @@ class Worker:
         events, held, signals = self.events, self.held, self._signals
         canary = canary_of(self.transport.is_reachable)
         definitions = self.app.definitions | REQUESTS | {CANARY: canary}
-        policies = {
-            name: Policy(
-                definition.job_type.retry,
-                definition.job_type.dead_letter,
-                self.settings.crash_limit,
-            )
-            for name, definition in definitions.items()
-        }
+        policies = policies_of(definitions, self.settings.crash_limit)
         self.reports = JobReports(self._side, self.transport, events)
         self.progress = ProgressWriter(self._side, self.reports, held)
         meter, limit = CallMeter(self.app.metrics.worker), self.app.config.payload.max_output
@@ -153,9 +145,9 @@ class Worker:
             )
 
     def _open_running(self, database: Database) -> None:
-        children = Children(self.app, database.url)
+        places = HandlerPlaces.of(self.app, database.url)
         self.runner = Runner(
-            self.app, self.held, self.progress, self.runtime, children, self._signals
+            self.app, self.held, self.progress, self.runtime, places, self._signals
         )
         self.paused = PausedWork(self._side, self.held)
         self.recheck = Recheck(self._side, self.held, self.jobs)

@@ -84,6 +84,27 @@ async def all_or_nothing(conn: Any) -> AsyncIterator[None]:
     await run_on(conn, _RELEASE)
 
 
+async def begin_part(conn: Any) -> None:
+    """Set a savepoint that `end_part` ends."""
+    await run_on(conn, _SET)
+
+
+async def end_part(conn: Any) -> None:
+    """Keep what was done since `begin_part`, or undo it if the transaction has failed since."""
+    # Django notes by itself that a block failed which has no savepoint of its own.
+    has_failed = bool(getattr(conn, "needs_rollback", False))
+    if has_failed:
+        conn.set_rollback(False)
+    else:
+        try:
+            await run_on(conn, _RELEASE)
+        except ForgeError:  # PostgreSQL accepts nothing but a rollback
+            has_failed = True
+    if has_failed:
+        await run_on(conn, _UNDO)
+        await run_on(conn, _RELEASE)
+
+
 def without_loop(conn: Any, work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on a sync connection, without an event loop."""
     try:

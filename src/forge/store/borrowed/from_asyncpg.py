@@ -1,5 +1,6 @@
 """Connections of asyncpg and of its pool."""
 
+import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +10,11 @@ from asyncpg.pool import PoolConnectionProxy
 
 from forge.store.borrowed.lender import closed_connection, explained, no_transaction
 from forge.store.bulk_copy import CopyData
-from forge.store.statement import Rows
+from forge.store.statement import Rows, load
+
+# The names of JSON in the rows that an app reads.
+JSON_COLUMNS = {"input", "output", "auth", "checkpoint", "meta", "payload", "recent_runs"}
+JSON_COLUMNS |= {"input_schema", "output_schema"}
 
 
 def borrow(conn: Any) -> "FromAsyncpg | None":
@@ -27,7 +32,21 @@ class FromAsyncpg:
     async def fetch(self, sql: str, args: Sequence[Any]) -> Rows:
         with self._in_transaction():
             found: Rows = await self._conn.fetch(sql, *args)
+            if found and not JSON_COLUMNS.isdisjoint(found[0].keys()):
+                found = await self._with_json_as_text(found)
         return found
+
+    async def _with_json_as_text(self, found: Rows) -> Rows:
+        """Return rows as Forge reads them, also where a codec of the caller has decoded JSON."""
+        if await self._conn.fetchval(load("transaction/read_json")) != "x":
+            return found
+        return [
+            {
+                name: json.dumps(value) if name in JSON_COLUMNS and value is not None else value
+                for name, value in row.items()
+            }
+            for row in found
+        ]
 
     async def copy(self, copy: CopyData) -> int:
         source = _Source(copy.blocks)
@@ -39,6 +58,9 @@ class FromAsyncpg:
             if source.error is not None:
                 raise source.error from None
             raise
+
+    async def asyncpg_connection(self) -> "asyncpg.Connection[Any]":
+        return self._conn
 
     @contextmanager
     def _in_transaction(self) -> Iterator[None]:

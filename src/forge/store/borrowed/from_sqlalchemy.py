@@ -38,6 +38,12 @@ class FromSqlalchemy:
     async def copy(self, copy: CopyData) -> int:
         return await self._lend(lambda lender: lender.copy(copy))
 
+    async def asyncpg_connection(self) -> Any:
+        """Return the driver's connection if it is one of asyncpg."""
+        lender = await self._do(_lender_of)
+        connection = getattr(lender, "asyncpg_connection", None)
+        return None if connection is None else await connection()
+
     async def _lend(self, use: Callable[[Lender], Coroutine[Any, Any, T]]) -> T:
         lender = await self._do(_lender_of)
         try:

@@ -5,9 +5,10 @@ import logging
 import os
 import sys
 from collections import deque
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from forge.app import Forge
 from forge.core.job import Job
@@ -20,6 +21,19 @@ from forge.worker.handlers.process_groups import ProcessGroups
 MAX_IDLE = 4
 # More of them would start no sooner, and the children that are ready by then are used again.
 MAX_STARTING = max(2, os.cpu_count() or 2)
+
+
+class HandlerPlaces(NamedTuple):
+    """Where the handlers run that are not coroutines on the worker's loop."""
+
+    threads: Executor
+    children: "Children"
+
+    @classmethod
+    def of(cls, app: Forge, database_url: str) -> Self:
+        """Return a thread for each slot, and child processes."""
+        threads = ThreadPoolExecutor(app.config.worker.max_concurrent, "forge-handler")
+        return cls(threads, Children(app, database_url))
 
 
 class Children:

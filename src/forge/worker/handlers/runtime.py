@@ -126,7 +126,7 @@ class ThreadRuntime:
     def heartbeat(self, context: JobContext) -> Awaitable[None]:
         beat = self._loop_side.heartbeat(context)
         asyncio.run_coroutine_threadsafe(beat, self._loop).result()
-        return _Done()
+        return DONE
 
     async def run(self, statement: Statement[T]) -> T:
         return await self._loop_side.run(statement)
@@ -155,8 +155,11 @@ class ThreadRuntime:
 
 
 class _Done:
-    """An awaitable that is done already."""
+    """Awaitable, and done already: what is called in a thread need not be awaited."""
 
     def __await__(self) -> Generator[None, None, None]:
         return
         yield
+
+
+DONE = _Done()

@@ -4,7 +4,7 @@ import asyncio
 import ctypes
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextvars import copy_context
 from typing import Any
 
@@ -21,7 +21,7 @@ EXCEPTIONS: dict[Stop, type[Exception]] = {
 }
 
 
-async def run_in_thread(pool: ThreadPoolExecutor, attempt: Attempt, call: Callable[[], Any]) -> Any:
+async def run_in_thread(pool: Executor, attempt: Attempt, call: Callable[[], Any]) -> Any:
     """Run a plain function; the slot stays taken until its thread has really ended."""
     thread = _Thread()
     attempt.interrupt_by(thread.interrupt)
