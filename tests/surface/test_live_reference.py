@@ -2,7 +2,8 @@
 
 import re
 
-from forge.http.live import access, event_stream, messages, view, websocket
+from forge.http.live import access, event_stream, follower_socket, lists, messages, view
+from forge.jobs import list_watcher
 from tests.surface.pages import CHECKOUT
 from tests.surface.test_reference import names, table
 
@@ -19,21 +20,30 @@ def test_every_message_is_documented() -> None:
     documented = {
         found[1] for row in table(PAGE, "message") if (found := re.search(r'"(\w+)"', row[0][9:]))
     }
-    client_messages = {messages.AuthMessage, messages.SubscribeMessage, messages.UnsubscribeMessage}
+    client_messages = {
+        messages.AuthMessage,
+        messages.SubscribeMessage,
+        messages.UnsubscribeMessage,
+        messages.SubscribeListMessage,
+        messages.UnsubscribeListMessage,
+    }
     client_message_names = {
         kind.model_fields["type"].annotation.__args__[0] for kind in client_messages
     }  # type: ignore[union-attr]
 
-    assert documented == client_message_names | {"job", "error"}
+    assert documented == client_message_names | {"job", "changed", "error"}
 
 
 def test_the_documented_limits_match_the_code() -> None:
     assert [float(row[1]) for row in table(PAGE, "limit")] == [
-        websocket.MAX_SUBSCRIPTIONS,
+        follower_socket.MAX_SUBSCRIPTIONS,
+        lists.MAX_LISTS,
+        lists.MAX_DIFFERENT_LISTS,
+        list_watcher.MAX_WATCHED,
         messages.MAX_MESSAGE_SIZE,
-        websocket.MESSAGES_PER_SECOND,
-        websocket.MAX_BURST,
-        websocket.AUTH_TIMEOUT,
+        follower_socket.MESSAGES_PER_SECOND,
+        follower_socket.MAX_BURST,
+        follower_socket.AUTH_TIMEOUT,
         access.SEND_TIMEOUT,
     ]
     page = (CHECKOUT / "docs" / "reference" / PAGE).read_text()
@@ -42,7 +52,9 @@ def test_the_documented_limits_match_the_code() -> None:
 
 def test_every_close_code_of_a_socket_is_documented() -> None:
     endings = {
-        value.code for value in vars(websocket).values() if isinstance(value, websocket.CloseReason)
+        value.code
+        for value in vars(follower_socket).values()
+        if isinstance(value, follower_socket.CloseReason)
     }
 
     documented = {int(name) for row in table(PAGE, "closed with") for name in names(row[0])}

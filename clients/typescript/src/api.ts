@@ -7,10 +7,18 @@ export interface components {
       /** @constant */
       type: 'auth';
     };
+    /** @description A followed list may differ from before: read it again. At most once a second. */
+    ChangedMessage: {
+      id: string;
+      /** @constant */
+      type: 'changed';
+    };
     ClientMessage:
       | components['schemas']['AuthMessage']
       | components['schemas']['SubscribeMessage']
-      | components['schemas']['UnsubscribeMessage'];
+      | components['schemas']['UnsubscribeMessage']
+      | components['schemas']['SubscribeListMessage']
+      | components['schemas']['UnsubscribeListMessage'];
     /** @description The dispatched job. */
     DispatchOut: {
       /** @description Whether an earlier dispatch had the same key. */
@@ -22,9 +30,10 @@ export interface components {
       /** @description Token to follow this job for an hour at most. */
       watch_token: string;
     };
-    /** @description An error; with `job_id`, that job is not or no longer followed. */
+    /** @description An error; with `job_id` or `id`, that job or list is not or no longer followed. */
     ErrorMessage: {
       code: string;
+      id?: string;
       /** Format: uuid */
       job_id?: string;
       message: string;
@@ -101,6 +110,38 @@ export interface components {
       /** @description Whether the search stopped at its limit of rows; `next_cursor` continues it. */
       stopped_early: boolean;
     };
+    /** @description The filters of `GET /_api/jobs`, except `q` and `input.…`. */
+    ListFilter: {
+      category?:
+        | (
+            | 'ingestion'
+            | 'sync'
+            | 'recurrence'
+            | 'orchestration'
+            | 'documents'
+            | 'notifications'
+            | 'export'
+            | 'maintenance'
+          )
+        | null;
+      correlation_id?: string | null;
+      error_class?: ('transient' | 'retryable' | 'rate_limited' | 'non_retryable') | null;
+      idempotency_key?: string | null;
+      parent_id?: string | null;
+      priority?:
+        | ('critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0)
+        | null;
+      queue?: string | null;
+      retry_of?: string | null;
+      since?: string | null;
+      state?: components['schemas']['State'] | null;
+      status?: components['schemas']['Status'] | null;
+      tag?: string | null;
+      tenant_id?: number | null;
+      type?: string | null;
+      until?: string | null;
+      worker_id?: string | null;
+    };
     /** @description A job, as followers see it. */
     LiveJob: {
       attempts: number;
@@ -168,7 +209,10 @@ export interface components {
        */
       target_id: string;
     };
-    ServerMessage: components['schemas']['JobMessage'] | components['schemas']['ErrorMessage'];
+    ServerMessage:
+      | components['schemas']['JobMessage']
+      | components['schemas']['ChangedMessage']
+      | components['schemas']['ErrorMessage'];
     /**
      * @description The coarser state that APIs return together with the status.
      * @enum {string}
@@ -187,6 +231,13 @@ export interface components {
       | 'failed'
       | 'dead_letter'
       | 'cancelled';
+    /** @description Follows the newest jobs that match a filter, under an id that the client chooses. */
+    SubscribeListMessage: {
+      filter: components['schemas']['ListFilter'];
+      id: string;
+      /** @constant */
+      type: 'subscribe';
+    };
     /** @description Follows a job, with a watch token unless the socket is authenticated. */
     SubscribeMessage: {
       /** Format: uuid */
@@ -194,6 +245,12 @@ export interface components {
       /** @constant */
       type: 'subscribe';
       watch_token?: string | null;
+    };
+    /** @description Stops following a list. */
+    UnsubscribeListMessage: {
+      id: string;
+      /** @constant */
+      type: 'unsubscribe';
     };
     /** @description Stops following a job. */
     UnsubscribeMessage: {
@@ -215,12 +272,14 @@ export interface components {
   pathItems: never;
 }
 export type AuthMessage = components['schemas']['AuthMessage'];
+export type ChangedMessage = components['schemas']['ChangedMessage'];
 export type ClientMessage = components['schemas']['ClientMessage'];
 export type DispatchOut = components['schemas']['DispatchOut'];
 export type ErrorMessage = components['schemas']['ErrorMessage'];
 export type JobMessage = components['schemas']['JobMessage'];
 export type JobOut = components['schemas']['JobOut'];
 export type JobPage = components['schemas']['JobPage'];
+export type ListFilter = components['schemas']['ListFilter'];
 export type LiveJob = components['schemas']['LiveJob'];
 export type LiveProblem = components['schemas']['LiveProblem'];
 export type Problem = components['schemas']['Problem'];
@@ -228,6 +287,8 @@ export type RequestOut = components['schemas']['RequestOut'];
 export type ServerMessage = components['schemas']['ServerMessage'];
 export type State = components['schemas']['State'];
 export type Status = components['schemas']['Status'];
+export type SubscribeListMessage = components['schemas']['SubscribeListMessage'];
 export type SubscribeMessage = components['schemas']['SubscribeMessage'];
+export type UnsubscribeListMessage = components['schemas']['UnsubscribeListMessage'];
 export type UnsubscribeMessage = components['schemas']['UnsubscribeMessage'];
 export type WatchTokenOut = components['schemas']['WatchTokenOut'];

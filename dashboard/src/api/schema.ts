@@ -236,10 +236,18 @@ export interface components {
       /** @description Up to ten of them, the newest first. */
       sample: components['schemas']['JobSummary'][];
     };
+    /** @description A followed list may differ from before: read it again. At most once a second. */
+    ChangedMessage: {
+      id: string;
+      /** @constant */
+      type: 'changed';
+    };
     ClientMessage:
       | components['schemas']['AuthMessage']
       | components['schemas']['SubscribeMessage']
-      | components['schemas']['UnsubscribeMessage'];
+      | components['schemas']['UnsubscribeMessage']
+      | components['schemas']['SubscribeListMessage']
+      | components['schemas']['UnsubscribeListMessage'];
     /** @description A count and its precision. */
     Count: {
       count: number;
@@ -486,9 +494,10 @@ export interface components {
       | 'completed'
       | 'ended'
       | 'audit';
-    /** @description An error; with `job_id`, that job is not or no longer followed. */
+    /** @description An error; with `job_id` or `id`, that job or list is not or no longer followed. */
     ErrorMessage: {
       code: string;
+      id?: string;
       /** Format: uuid */
       job_id?: string;
       message: string;
@@ -709,6 +718,38 @@ export interface components {
       /** @example 30m */
       timeout: string;
       worker_capability: string | null;
+    };
+    /** @description The filters of `GET /_api/jobs`, except `q` and `input.…`. */
+    ListFilter: {
+      category?:
+        | (
+            | 'ingestion'
+            | 'sync'
+            | 'recurrence'
+            | 'orchestration'
+            | 'documents'
+            | 'notifications'
+            | 'export'
+            | 'maintenance'
+          )
+        | null;
+      correlation_id?: string | null;
+      error_class?: ('transient' | 'retryable' | 'rate_limited' | 'non_retryable') | null;
+      idempotency_key?: string | null;
+      parent_id?: string | null;
+      priority?:
+        | ('critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0)
+        | null;
+      queue?: string | null;
+      retry_of?: string | null;
+      since?: string | null;
+      state?: components['schemas']['State'] | null;
+      status?: components['schemas']['Status'] | null;
+      tag?: string | null;
+      tenant_id?: number | null;
+      type?: string | null;
+      until?: string | null;
+      worker_id?: string | null;
     };
     /** @description A job, as followers see it. */
     LiveJob: {
@@ -1048,33 +1089,6 @@ export interface components {
       outcome: string;
       started_at?: string | null;
     };
-    /** @description What changes; a field that is left out stays, null removes its value. */
-    ScheduleChangesIn: {
-      /** @description The cron expression; it replaces `every`. */
-      cron?: string | null;
-      /** @description The interval; it replaces `cron`. */
-      every?: string | null;
-      jitter?: string | null;
-      missed?: ('once' | 'skip' | 'all') | null;
-      /** @description When it runs next. */
-      next_run_at?: string | null;
-      /** @description A JSON merge patch (RFC 7396) of the stored payload; instead of `payload`. */
-      patch?: unknown;
-      /** @description A new payload. */
-      payload?: unknown;
-      priority?:
-        | ('critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0)
-        | null;
-      /**
-       * @description Whether its `cron` in code applies again, instead of earlier edits.
-       * @default false
-       */
-      reset: boolean;
-      timeout?: string | null;
-      /** @description The time zone of `cron`. */
-      tz?: string | null;
-      worker_capability?: string | null;
-    };
     /** @description A schedule and its next runs. */
     ScheduleDetail: {
       checkpoint: unknown;
@@ -1084,8 +1098,6 @@ export interface components {
       /** Format: date-time */
       created_at: string;
       cron: string | null;
-      /** @description What was edited by hand, such as `rule`: a `cron` in code leaves it alone. */
-      edited: string[];
       enabled: boolean;
       every: string | null;
       /** Format: uuid */
@@ -1128,34 +1140,6 @@ export interface components {
       worker_capability: string | null;
       worker_id: string | null;
     };
-    /** @description An edit of a schedule, and why. */
-    ScheduleEditIn: {
-      /** @description The cron expression; it replaces `every`. */
-      cron?: string | null;
-      /** @description The interval; it replaces `cron`. */
-      every?: string | null;
-      jitter?: string | null;
-      missed?: ('once' | 'skip' | 'all') | null;
-      /** @description When it runs next. */
-      next_run_at?: string | null;
-      /** @description A JSON merge patch (RFC 7396) of the stored payload; instead of `payload`. */
-      patch?: unknown;
-      /** @description A new payload. */
-      payload?: unknown;
-      priority?:
-        | ('critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0)
-        | null;
-      reason?: string | null;
-      /**
-       * @description Whether its `cron` in code applies again, instead of earlier edits.
-       * @default false
-       */
-      reset: boolean;
-      timeout?: string | null;
-      /** @description The time zone of `cron`. */
-      tz?: string | null;
-      worker_capability?: string | null;
-    };
     /** @description A row of forge_schedules, and its rule in words. */
     ScheduleOut: {
       checkpoint: unknown;
@@ -1165,8 +1149,6 @@ export interface components {
       /** Format: date-time */
       created_at: string;
       cron: string | null;
-      /** @description What was edited by hand, such as `rule`: a `cron` in code leaves it alone. */
-      edited: string[];
       enabled: boolean;
       every: string | null;
       /** Format: uuid */
@@ -1213,16 +1195,10 @@ export interface components {
       /** @description Pass it as `cursor` to continue; null at the end. */
       next_cursor: string | null;
     };
-    /** @description What an edit would change. */
-    SchedulePreviewOut: {
-      /** @description The columns that would differ. */
-      changed: string[];
-      /** @description The rule in words. */
-      in_words: string;
-      /** @description The next runs, if each succeeds and does not set another time; of a disabled schedule, if it were enabled. */
-      next_runs: string[];
-    };
-    ServerMessage: components['schemas']['JobMessage'] | components['schemas']['ErrorMessage'];
+    ServerMessage:
+      | components['schemas']['JobMessage']
+      | components['schemas']['ChangedMessage']
+      | components['schemas']['ErrorMessage'];
     /** @description The slots of the live workers. */
     SlotsOut: {
       /** @description At the last heartbeats. */
@@ -1290,6 +1266,13 @@ export interface components {
       | 'failed'
       | 'dead_letter'
       | 'cancelled';
+    /** @description Follows the newest jobs that match a filter, under an id that the client chooses. */
+    SubscribeListMessage: {
+      filter: components['schemas']['ListFilter'];
+      id: string;
+      /** @constant */
+      type: 'subscribe';
+    };
     /** @description Follows a job, with a watch token unless the socket is authenticated. */
     SubscribeMessage: {
       /** Format: uuid */
@@ -1358,6 +1341,12 @@ export interface components {
       run_ms: components['schemas']['Milliseconds'];
       snoozed: number;
       wait_ms: components['schemas']['Milliseconds'];
+    };
+    /** @description Stops following a list. */
+    UnsubscribeListMessage: {
+      id: string;
+      /** @constant */
+      type: 'unsubscribe';
     };
     /** @description Stops following a job. */
     UnsubscribeMessage: {
@@ -1449,6 +1438,7 @@ export type BulkFilter = components['schemas']['BulkFilter'];
 export type BulkIn = components['schemas']['BulkIn'];
 export type BulkOut = components['schemas']['BulkOut'];
 export type BulkPlanOut = components['schemas']['BulkPlanOut'];
+export type ChangedMessage = components['schemas']['ChangedMessage'];
 export type ClientMessage = components['schemas']['ClientMessage'];
 export type Count = components['schemas']['Count'];
 export type CountsOut = components['schemas']['CountsOut'];
@@ -1483,6 +1473,7 @@ export type JobPage = components['schemas']['JobPage'];
 export type JobStatisticsOut = components['schemas']['JobStatisticsOut'];
 export type JobSummary = components['schemas']['JobSummary'];
 export type JobTypeOut = components['schemas']['JobTypeOut'];
+export type ListFilter = components['schemas']['ListFilter'];
 export type LiveJob = components['schemas']['LiveJob'];
 export type LiveProblem = components['schemas']['LiveProblem'];
 export type MeOut = components['schemas']['MeOut'];
@@ -1509,12 +1500,9 @@ export type RerunOut = components['schemas']['RerunOut'];
 export type RescheduleIn = components['schemas']['RescheduleIn'];
 export type Role = components['schemas']['Role'];
 export type RunOut = components['schemas']['RunOut'];
-export type ScheduleChangesIn = components['schemas']['ScheduleChangesIn'];
 export type ScheduleDetail = components['schemas']['ScheduleDetail'];
-export type ScheduleEditIn = components['schemas']['ScheduleEditIn'];
 export type ScheduleOut = components['schemas']['ScheduleOut'];
 export type SchedulePage = components['schemas']['SchedulePage'];
-export type SchedulePreviewOut = components['schemas']['SchedulePreviewOut'];
 export type ServerMessage = components['schemas']['ServerMessage'];
 export type SlotsOut = components['schemas']['SlotsOut'];
 export type State = components['schemas']['State'];
@@ -1522,12 +1510,14 @@ export type StatisticsByTypeOut = components['schemas']['StatisticsByTypeOut'];
 export type StatisticsOut = components['schemas']['StatisticsOut'];
 export type StatisticsPointOut = components['schemas']['StatisticsPointOut'];
 export type Status = components['schemas']['Status'];
+export type SubscribeListMessage = components['schemas']['SubscribeListMessage'];
 export type SubscribeMessage = components['schemas']['SubscribeMessage'];
 export type SummaryPage = components['schemas']['SummaryPage'];
 export type TimelineEntryOut = components['schemas']['TimelineEntryOut'];
 export type TimelineOut = components['schemas']['TimelineOut'];
 export type TypeCounts = components['schemas']['TypeCounts'];
 export type TypeStatisticsOut = components['schemas']['TypeStatisticsOut'];
+export type UnsubscribeListMessage = components['schemas']['UnsubscribeListMessage'];
 export type UnsubscribeMessage = components['schemas']['UnsubscribeMessage'];
 export type WatchTokenOut = components['schemas']['WatchTokenOut'];
 export type WhyOut = components['schemas']['WhyOut'];

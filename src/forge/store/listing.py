@@ -6,7 +6,7 @@ from uuid import UUID
 
 from forge.core.job_filter import JobFilter
 from forge.core.lifecycle import FINAL, Status
-from forge.store.statement import Rows, Statement, load, rows
+from forge.store.statement import Rows, Statement, load, load_around, only, rows
 
 # Limits of rows and seconds per page; a page that reaches one is returned incomplete.
 WINDOW = 20_000
@@ -66,6 +66,29 @@ def page(filter: JobFilter, part: PageRange) -> Statement[Rows]:
 def page_live(filter: JobFilter, part: PageRange) -> Statement[Rows]:
     """List jobs that are not final, if there are at most WINDOW of them."""
     return Statement(load("jobs/page_live"), _args(filter, part), rows)
+
+
+class Fingerprint(NamedTuple):
+    """A hash that differs when a list has changed; None for an empty list."""
+
+    fingerprint: str | None
+    stopped_early: bool
+
+
+def fingerprint(filter: JobFilter, limit: int) -> Statement[Fingerprint]:
+    """Hash the newest jobs that match."""
+    return _fingerprint(_way_to_list(filter), filter, limit)
+
+
+def fingerprint_live(filter: JobFilter, limit: int) -> Statement[Fingerprint]:
+    """Hash the newest jobs that match, if there are at most WINDOW that are not final."""
+    return _fingerprint("jobs/page_live", filter, limit)
+
+
+def _fingerprint(name: str, filter: JobFilter, limit: int) -> Statement[Fingerprint]:
+    args = _args(filter, PageRange(filter.end_id, filter.first_id, limit, is_summary=True))
+    text = load_around("jobs/fingerprint", name)
+    return Statement(text, args, lambda found: Fingerprint(**only(found)))
 
 
 class Matching(NamedTuple):

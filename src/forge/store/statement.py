@@ -28,6 +28,14 @@ def load(name: str) -> str:
     return text
 
 
+@cache
+def load_around(name: str, inner: str) -> str:
+    """Return the text of `sql/<name>.sql` with `sql/<inner>.sql` in place of `:inner`."""
+    text = load(name).replace(":inner", load(inner).strip().rstrip(";"))
+    _NAMES[text] = name
+    return text
+
+
 def name_of(statement: Statement[Any]) -> str:
     """Return the name of a statement's file, such as `jobs/claim`."""
     return _NAMES.get(statement.sql, "other")

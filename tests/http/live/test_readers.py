@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from forge.http.live import event_stream, websocket
+from forge.http.live import event_stream, follower_socket
 from tests.faults.kit.process import until
 from tests.http.conftest import MakeToken
 from tests.http.live.conftest import change
@@ -60,7 +60,7 @@ async def test_stalled_reader_is_disconnected(
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
 ) -> None:
-    monkeypatch.setattr(websocket, "SEND_TIMEOUT", 0.3)
+    monkeypatch.setattr(follower_socket, "SEND_TIMEOUT", 0.3)
     monkeypatch.setattr(event_stream, "SEND_TIMEOUT", 0.3)
     other = await psql.fetchval("insert into forge_jobs (job_type) values ('y') returning id")
     stalled = client(address, token("user"), max_queue=1) if kind == "socket" else None
@@ -150,11 +150,11 @@ async def a_stream_that_nobody_reads(
 def opened_sockets(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return a list of all sockets that are opened from now on."""
     opened: list[Any] = []
-    serve = websocket.FollowerSocket.serve
+    serve = follower_socket.FollowerSocket.serve
 
     async def record(self: Any) -> None:
         opened.append(self)
         await serve(self)
 
-    monkeypatch.setattr(websocket.FollowerSocket, "serve", record)
+    monkeypatch.setattr(follower_socket.FollowerSocket, "serve", record)
     return opened

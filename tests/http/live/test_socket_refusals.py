@@ -9,7 +9,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from forge import JobHandle
-from forge.http.live import websocket
+from forge.http.live import follower_socket
 from forge.http.live.messages import MAX_MESSAGE_SIZE, read
 from forge.http.problems.problem import Problem
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
@@ -46,8 +46,8 @@ async def test_a_token_without_a_role_is_refused(address: str, token: MakeToken)
 async def test_socket_without_authentication_is_closed(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(websocket, "AUTH_TIMEOUT", 0.2)
-    monkeypatch.setattr(websocket, "RECHECK_INTERVAL", 0.1)
+    monkeypatch.setattr(follower_socket, "AUTH_TIMEOUT", 0.2)
+    monkeypatch.setattr(follower_socket, "RECHECK_INTERVAL", 0.1)
     async with client(address) as live:
         await live.say("subscribe", job_id=uuid4())
         assert_error(await live.next(), "unauthenticated")
@@ -98,10 +98,10 @@ def test_errors_have_a_path_and_no_value(sent: Any, detail: str) -> None:
 
 
 async def test_a_long_message_counts_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(websocket, "MAX_BURST", 10)
-    monkeypatch.setattr(websocket, "MESSAGES_PER_SECOND", 1000)
+    monkeypatch.setattr(follower_socket, "MAX_BURST", 10)
+    monkeypatch.setattr(follower_socket, "MESSAGES_PER_SECOND", 1000)
     time = asyncio.get_running_loop().time
-    rate, began = websocket.MessageRate(), time()
+    rate, began = follower_socket.MessageRate(), time()
 
     await rate.wait(100)
     await rate.wait(MAX_MESSAGE_SIZE)
@@ -119,7 +119,7 @@ async def test_too_large_message_closes_the_socket(address: str, token: MakeToke
 async def test_number_of_subscriptions_is_limited(
     address: str, handle: JobHandle, token: MakeToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(websocket, "MAX_SUBSCRIPTIONS", 1)
+    monkeypatch.setattr(follower_socket, "MAX_SUBSCRIPTIONS", 1)
     one_too_many = uuid4()
     async with client(address, token("user")) as live:
         await live.subscribe(handle.id)

@@ -85,6 +85,9 @@ AT_ONCE: dict[str, Statement[Any]] = {
     "of an unknown correlation": pages(correlation_id=NONE),
     "of a key": pages(idempotency_key="key 50"),
     "of an unknown key": pages(idempotency_key="no key"),
+    "a hash of the newest": listing.fingerprint(JobFilter(), LIMIT),
+    "a hash of a small tenant": listing.fingerprint(JobFilter(tenant_id=7), LIMIT),
+    "a hash of children": listing.fingerprint(JobFilter(parent_id=ONE), LIMIT),
     "counts of a small tenant": listing.count_newest(EXACT_LIMIT + 1, 7),
     "counts of what ended badly": listing.count_ended(100),
     "counts that match of a small tenant": counts(100, tenant_id=7),
@@ -103,6 +106,10 @@ IN_A_WINDOW: dict[str, tuple[Statement[Any], int]] = {
     "of a tenant and a type that is not there": (pages(tenant_id=1, job_type="x"), WINDOW),
     "of a frequent correlation and no type": (pages(correlation_id=ONE, job_type="x"), WINDOW),
     "that ended badly, of a type that is not there": (pages(statuses=BAD, job_type="x"), WINDOW),
+    "a hash of a type that is not there": (
+        listing.fingerprint(JobFilter(job_type="x"), LIMIT),
+        WINDOW,
+    ),
     "that wait": (live(statuses=(Status.PENDING,)), WINDOW),
     "that run": (live(statuses=(Status.RUNNING,), tenant_id=7), WINDOW),
     "counts of the newest": (listing.count_newest(EXACT_LIMIT + 1, None), EXACT_LIMIT),
@@ -170,8 +177,10 @@ def test_every_way_to_list_and_count_is_looked_at() -> None:
     looked_at |= {name_of(each) for each, _ in IN_A_WINDOW.values()}
 
     assert looked_at >= set(FILTERED)
+    counts = ("newest", "newest_of_tenant", "live", "ended", "sample")
     assert looked_at - set(FILTERED) == {
-        f"jobs/count_{name}" for name in ("newest", "newest_of_tenant", "live", "ended", "sample")
+        "jobs/fingerprint",
+        *(f"jobs/count_{name}" for name in counts),
     }
 
 

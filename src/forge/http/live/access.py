@@ -14,6 +14,7 @@ from forge.http.auth.access import AccessCheck, Identity, RequiredRole, identity
 from forge.http.live.view import LiveState
 from forge.http.problems.problem import Problem
 from forge.jobs.hub import Hub, HubClosed
+from forge.jobs.list_watcher import ListWatcher
 from forge.store import jobs
 from forge.store.connection.database import Database
 
@@ -37,6 +38,7 @@ class LiveHub:
         self._app = app
         self._database: Database | None = None
         self.hub: Hub[LiveState] | None = None
+        self.lists: ListWatcher | None = None
 
     async def open(self) -> Hub[LiveState]:
         """Return the hub on the app's present database; the app's session closes it."""
@@ -48,10 +50,21 @@ class LiveHub:
             session.on_close(self.hub.close)
         return self.hub
 
+    async def open_lists(self) -> ListWatcher:
+        """Return the watcher of lists on the app's present database."""
+        await self.open()
+        assert self._database is not None
+        if self.lists is None or self.lists.database is not self._database:
+            self.lists = ListWatcher(self._database)
+            (await self._app.session()).on_close(self.lists.close)
+        return self.lists
+
     async def close(self) -> None:
         """End all streams."""
         if self.hub is not None:
             await self.hub.close()
+        if self.lists is not None:
+            await self.lists.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,24 @@ import json
 from typing import Annotated, Any, Literal, NotRequired
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+)
 from starlette.types import Message
 from typing_extensions import TypedDict
 
+from forge.core.job_filter import JobCriteria
+from forge.core.lifecycle import State, Status
+from forge.core.payload_rules import Category
+from forge.core.retry import ErrorClass
+from forge.http.fields import AnyPriority, BigInteger, Name
 from forge.http.live.view import LiveJob
 from forge.http.problems.error_handlers import path_of
 from forge.http.problems.problem import Fault, Problem, invalid
@@ -30,6 +44,11 @@ def _without_default(schema: dict[str, Any]) -> None:
     del schema["default"]
 
 
+def _all_optional(schema: dict[str, Any]) -> None:
+    for field in schema["properties"].values():
+        _without_default(field)
+
+
 class SubscribeMessage(BaseModel):
     """Follows a job, with a watch token unless the socket is authenticated."""
 
@@ -49,6 +68,56 @@ class UnsubscribeMessage(BaseModel):
     job_id: UUID
 
 
+ListId = Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class ListFilter(BaseModel):
+    """The filters of `GET /_api/jobs`, except `q` and `input.…`."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_all_optional)
+
+    status: Status | None = None
+    state: State | None = None
+    type: Name | None = None
+    queue: Name | None = None
+    priority: AnyPriority | None = None
+    since: AwareDatetime | None = None
+    until: AwareDatetime | None = None
+    category: Category | None = None
+    correlation_id: UUID | None = None
+    parent_id: UUID | None = None
+    retry_of: UUID | None = None
+    tenant_id: BigInteger | None = None
+    worker_id: UUID | None = None
+    tag: Name | None = None
+    error_class: ErrorClass | None = None
+    idempotency_key: Name | None = None
+
+    def criteria(self) -> JobCriteria:
+        """Return the conditions as filters in Python have them."""
+        criteria: Any = self.model_dump()
+        return criteria  # type: ignore[no-any-return]
+
+
+class SubscribeListMessage(BaseModel):
+    """Follows the newest jobs that match a filter, under an id that the client chooses."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["subscribe"]
+    id: ListId
+    filter: ListFilter
+
+
+class UnsubscribeListMessage(BaseModel):
+    """Stops following a list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["unsubscribe"]
+    id: ListId
+
+
 class JobMessage(TypedDict):
     """The state of a followed job: immediately, and after each change."""
 
@@ -56,13 +125,21 @@ class JobMessage(TypedDict):
     job: LiveJob
 
 
+class ChangedMessage(TypedDict):
+    """A followed list may differ from before: read it again. At most once a second."""
+
+    type: Literal["changed"]
+    id: str
+
+
 class ErrorMessage(TypedDict):
-    """An error; with `job_id`, that job is not or no longer followed."""
+    """An error; with `job_id` or `id`, that job or list is not or no longer followed."""
 
     type: Literal["error"]
     code: str
     message: str
     job_id: NotRequired[UUID]
+    id: NotRequired[str]
 
 
 class LiveProblem(TypedDict):
@@ -73,10 +150,34 @@ class LiveProblem(TypedDict):
     job_id: UUID
 
 
-ClientMessage = AuthMessage | SubscribeMessage | UnsubscribeMessage
-ServerMessage = JobMessage | ErrorMessage
+ClientMessage = (
+    AuthMessage
+    | SubscribeMessage
+    | UnsubscribeMessage
+    | SubscribeListMessage
+    | UnsubscribeListMessage
+)
+ServerMessage = JobMessage | ChangedMessage | ErrorMessage
+
+
+def _kind(message: Any) -> str | None:
+    """Tell messages about lists from those about jobs, which have the same types."""
+    if not isinstance(message, dict):
+        return None
+    kind = message.get("type")
+    is_of_list = kind in ("subscribe", "unsubscribe") and not {"id", "filter"}.isdisjoint(message)
+    return f"{kind} list" if is_of_list else kind if isinstance(kind, str) else None
+
+
 _CLIENT_MESSAGE: TypeAdapter[ClientMessage] = TypeAdapter(
-    Annotated[ClientMessage, Discriminator("type")]
+    Annotated[
+        Annotated[AuthMessage, Tag("auth")]
+        | Annotated[SubscribeMessage, Tag("subscribe")]
+        | Annotated[UnsubscribeMessage, Tag("unsubscribe")]
+        | Annotated[SubscribeListMessage, Tag("subscribe list")]
+        | Annotated[UnsubscribeListMessage, Tag("unsubscribe list")],
+        Discriminator(_kind),
+    ]
 )
 _SERVER_MESSAGE: TypeAdapter[ServerMessage] = TypeAdapter(
     Annotated[ServerMessage, Discriminator("type")]
@@ -110,11 +211,20 @@ def length_of(message: Message) -> int:
     return len(message.get("text") or message.get("bytes") or "")
 
 
-def error_message(problem: Problem, job_id: UUID | None = None) -> str:
+def changed_message(list_id: str) -> str:
+    """Return the message that a list has changed."""
+    return json.dumps(ChangedMessage(type="changed", id=list_id))
+
+
+def error_message(
+    problem: Problem, job_id: UUID | None = None, *, list_id: str | None = None
+) -> str:
     """Return a problem as an error message."""
     message = ErrorMessage(type="error", code=problem.code, message=problem.detail)
     if job_id is not None:
         message["job_id"] = job_id
+    if list_id is not None:
+        message["id"] = list_id
     return json.dumps(message, default=str)
 
 

@@ -117,7 +117,7 @@ export function keep(channel: Channel): Keeper {
       isRenewed = false;
       stopFallback();
       updated(message.job.id);
-    } else {
+    } else if (message.type === 'error') {
       const job = channel.jobs.get(message.job_id ?? '');
       if (job) handle(job, message);
     }
