@@ -1,8 +1,12 @@
-import type { DispatchOut, JobOut, JobPage, RequestOut, WatchTokenOut } from './api.js';
-import { type Connection, connect } from './connection.js';
+import type { DispatchOut, JobOut, JobPage, ListFilter, RequestOut, WatchTokenOut } from './api.js';
+import { type Connection, connect, socketMaker } from './connection.js';
 import { dispatch } from './dispatch.js';
-import type { ClientOptions } from './http.js';
+import { type ClientOptions, createHttp } from './http.js';
 import type { StartOptions } from './jobs.js';
+import type { Lists } from './live/lists.js';
+
+/** Milliseconds until the code of lists is loaded again, after that failed. */
+const LOAD_RETRY = 5000;
 
 /** What a single call can be given. */
 export interface CallOptions {
@@ -33,7 +37,11 @@ export class ForgeClient {
   /** The requests and the socket that trackers with this client share. */
   readonly connection: Connection;
 
+  readonly #options: ClientOptions;
+  #lists: Promise<Lists> | undefined;
+
   constructor(options: ClientOptions = {}) {
+    this.#options = options;
     this.connection = connect(options);
   }
 
@@ -59,6 +67,37 @@ export class ForgeClient {
       }
     }
     return this.connection.request('GET', `/_api/jobs?${query}`, { repeatable: true, signal });
+  }
+
+  /**
+   * Call back soon, and after each change of the newest jobs that match, at most once a second:
+   * load the list again then. Return a function that ends this.
+   */
+  watchList(filter: ListFilter, onChange: () => void): () => void {
+    let end: (() => void) | undefined;
+    let isEnded = false;
+    const begin = async (): Promise<void> => {
+      try {
+        this.#lists ??= this.#openLists();
+        const lists = await this.#lists;
+        if (!isEnded) end = lists.watch(filter, onChange);
+      } catch {
+        this.#lists = undefined;
+        if (isEnded) return;
+        onChange();
+        setTimeout(begin, LOAD_RETRY);
+      }
+    };
+    void begin();
+    return () => {
+      isEnded = true;
+      end?.();
+    };
+  }
+
+  async #openLists(): Promise<Lists> {
+    const { openLists } = await import('./live/lists.js');
+    return openLists(createHttp('', this.#options), socketMaker(this.#options));
   }
 
   /** Request the cancellation of a job. */

@@ -1,3 +1,4 @@
+export type { ListFilter } from './api.js';
 export { type CallOptions, ForgeClient, type ListOptions } from './client.js';
 export { type Connection, configure } from './connection.js';
 export { type Fault, ForgeError } from './errors.js';

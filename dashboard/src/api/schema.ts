@@ -1089,6 +1089,33 @@ export interface components {
       outcome: string;
       started_at?: string | null;
     };
+    /** @description What changes; a field that is left out stays, null removes its value. */
+    ScheduleChangesIn: {
+      /** @description The cron expression; it replaces `every`. */
+      cron?: string | null;
+      /** @description The interval; it replaces `cron`. */
+      every?: string | null;
+      jitter?: string | null;
+      missed?: ('once' | 'skip' | 'all') | null;
+      /** @description When it runs next. */
+      next_run_at?: string | null;
+      /** @description A JSON merge patch (RFC 7396) of the stored payload; instead of `payload`. */
+      patch?: unknown;
+      /** @description A new payload. */
+      payload?: unknown;
+      priority?:
+        | ('critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0)
+        | null;
+      /**
+       * @description Whether its `cron` in code applies again, instead of earlier edits.
+       * @default false
+       */
+      reset: boolean;
+      timeout?: string | null;
+      /** @description The time zone of `cron`. */
+      tz?: string | null;
+      worker_capability?: string | null;
+    };
     /** @description A schedule and its next runs. */
     ScheduleDetail: {
       checkpoint: unknown;
@@ -1098,6 +1125,8 @@ export interface components {
       /** Format: date-time */
       created_at: string;
       cron: string | null;
+      /** @description What was edited by hand, such as `rule`: a `cron` in code leaves it alone. */
+      edited: string[];
       enabled: boolean;
       every: string | null;
       /** Format: uuid */
@@ -1140,6 +1169,34 @@ export interface components {
       worker_capability: string | null;
       worker_id: string | null;
     };
+    /** @description An edit of a schedule, and why. */
+    ScheduleEditIn: {
+      /** @description The cron expression; it replaces `every`. */
+      cron?: string | null;
+      /** @description The interval; it replaces `cron`. */
+      every?: string | null;
+      jitter?: string | null;
+      missed?: ('once' | 'skip' | 'all') | null;
+      /** @description When it runs next. */
+      next_run_at?: string | null;
+      /** @description A JSON merge patch (RFC 7396) of the stored payload; instead of `payload`. */
+      patch?: unknown;
+      /** @description A new payload. */
+      payload?: unknown;
+      priority?:
+        | ('critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0)
+        | null;
+      reason?: string | null;
+      /**
+       * @description Whether its `cron` in code applies again, instead of earlier edits.
+       * @default false
+       */
+      reset: boolean;
+      timeout?: string | null;
+      /** @description The time zone of `cron`. */
+      tz?: string | null;
+      worker_capability?: string | null;
+    };
     /** @description A row of forge_schedules, and its rule in words. */
     ScheduleOut: {
       checkpoint: unknown;
@@ -1149,6 +1206,8 @@ export interface components {
       /** Format: date-time */
       created_at: string;
       cron: string | null;
+      /** @description What was edited by hand, such as `rule`: a `cron` in code leaves it alone. */
+      edited: string[];
       enabled: boolean;
       every: string | null;
       /** Format: uuid */
@@ -1194,6 +1253,15 @@ export interface components {
       items: components['schemas']['ScheduleOut'][];
       /** @description Pass it as `cursor` to continue; null at the end. */
       next_cursor: string | null;
+    };
+    /** @description What an edit would change. */
+    SchedulePreviewOut: {
+      /** @description The columns that would differ. */
+      changed: string[];
+      /** @description The rule in words. */
+      in_words: string;
+      /** @description The next runs, if each succeeds and does not set another time; of a disabled schedule, if it were enabled. */
+      next_runs: string[];
     };
     ServerMessage:
       | components['schemas']['JobMessage']
@@ -1500,9 +1568,12 @@ export type RerunOut = components['schemas']['RerunOut'];
 export type RescheduleIn = components['schemas']['RescheduleIn'];
 export type Role = components['schemas']['Role'];
 export type RunOut = components['schemas']['RunOut'];
+export type ScheduleChangesIn = components['schemas']['ScheduleChangesIn'];
 export type ScheduleDetail = components['schemas']['ScheduleDetail'];
+export type ScheduleEditIn = components['schemas']['ScheduleEditIn'];
 export type ScheduleOut = components['schemas']['ScheduleOut'];
 export type SchedulePage = components['schemas']['SchedulePage'];
+export type SchedulePreviewOut = components['schemas']['SchedulePreviewOut'];
 export type ServerMessage = components['schemas']['ServerMessage'];
 export type SlotsOut = components['schemas']['SlotsOut'];
 export type State = components['schemas']['State'];

@@ -1,5 +1,5 @@
 // A server of Forge in memory: its routes, its socket protocol, and the ways in which both fail.
-import type { ClientMessage, LiveJob, ServerMessage } from '../../src/api.js';
+import type { ClientMessage, ListFilter, LiveJob, ServerMessage } from '../../src/api.js';
 
 const MAX_SUBSCRIPTIONS = 1000;
 const LATENCY = 5;
@@ -29,6 +29,7 @@ export class FakeServer {
   socketMode: 'open' | 'refused' | 'hanging' | 'silent' = 'open';
   /** `buffered`: a proxy holds all events back. */
   streamMode: 'open' | 'refused' | 'buffered' = 'open';
+  isRefusingLists = false;
   answer: Answer = () => undefined;
   #dispatched = new Map<string, string>();
 
@@ -104,6 +105,11 @@ export class FakeServer {
     if (message.type === 'auth') {
       socket.isAuthenticated = this.tokens.has(message.token);
       if (!socket.isAuthenticated) socket.reject();
+    } else if ('id' in message) {
+      if (message.type === 'unsubscribe') socket.lists.delete(message.id);
+      else if (this.isRefusingLists) socket.refuse(message.id);
+      else socket.lists.set(message.id, message.filter);
+      if (socket.lists.has(message.id)) socket.changed(message.id);
     } else if (message.type === 'unsubscribe') {
       socket.followed.delete(message.job_id);
     } else {
@@ -191,6 +197,7 @@ export class FakeSocket {
   onclose: Handler<{ code: number }> = null;
   readonly received: ClientMessage[] = [];
   readonly followed = new Set<string>();
+  readonly lists = new Map<string, ListFilter>();
   isAuthenticated = false;
   /** Whether the network swallows everything, without an error. */
   isHalfOpen = false;
@@ -244,6 +251,14 @@ export class FakeSocket {
   fail(code: string, jobId: string): void {
     this.followed.delete(jobId);
     this.#deliver({ type: 'error', code, message: `${code} ${jobId}`, job_id: jobId });
+  }
+
+  changed(id: string): void {
+    this.#deliver({ type: 'changed', id });
+  }
+
+  refuse(id: string): void {
+    this.#deliver({ type: 'error', code: 'too_many', message: 'too many lists', id });
   }
 
   reject(): void {

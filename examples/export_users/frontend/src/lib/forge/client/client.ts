@@ -2,11 +2,15 @@
 /* eslint-disable */
 // @ts-nocheck
 
-import type { DispatchOut, JobOut, JobPage, RequestOut, WatchTokenOut } from './api';
-import { type Connection, connect } from './connection';
+import type { DispatchOut, JobOut, JobPage, ListFilter, RequestOut, WatchTokenOut } from './api';
+import { type Connection, connect, socketMaker } from './connection';
 import { dispatch } from './dispatch';
-import type { ClientOptions } from './http';
+import { type ClientOptions, createHttp } from './http';
 import type { StartOptions } from './jobs';
+import type { Lists } from './live/lists';
+
+/** Milliseconds until the code of lists is loaded again, after that failed. */
+const LOAD_RETRY = 5000;
 
 /** What a single call can be given. */
 export interface CallOptions {
@@ -37,7 +41,11 @@ export class ForgeClient {
   /** The requests and the socket that trackers with this client share. */
   readonly connection: Connection;
 
+  readonly #options: ClientOptions;
+  #lists: Promise<Lists> | undefined;
+
   constructor(options: ClientOptions = {}) {
+    this.#options = options;
     this.connection = connect(options);
   }
 
@@ -63,6 +71,37 @@ export class ForgeClient {
       }
     }
     return this.connection.request('GET', `/_api/jobs?${query}`, { repeatable: true, signal });
+  }
+
+  /**
+   * Call back soon, and after each change of the newest jobs that match, at most once a second:
+   * load the list again then. Return a function that ends this.
+   */
+  watchList(filter: ListFilter, onChange: () => void): () => void {
+    let end: (() => void) | undefined;
+    let isEnded = false;
+    const begin = async (): Promise<void> => {
+      try {
+        this.#lists ??= this.#openLists();
+        const lists = await this.#lists;
+        if (!isEnded) end = lists.watch(filter, onChange);
+      } catch {
+        this.#lists = undefined;
+        if (isEnded) return;
+        onChange();
+        setTimeout(begin, LOAD_RETRY);
+      }
+    };
+    void begin();
+    return () => {
+      isEnded = true;
+      end?.();
+    };
+  }
+
+  async #openLists(): Promise<Lists> {
+    const { openLists } = await import('./live/lists');
+    return openLists(createHttp('', this.#options), socketMaker(this.#options));
   }
 
   /** Request the cancellation of a job. */

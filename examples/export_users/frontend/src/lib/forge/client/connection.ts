@@ -18,7 +18,7 @@ export interface Connection {
 }
 
 export function connect(options: ClientOptions = {}): Connection {
-  const url = (options.url ?? '').replace(/\/+$/, '');
+  const url = addressOf(options);
   const http = createHttp(url, options);
   const channels: Channel[] = [];
 
@@ -28,14 +28,22 @@ export function connect(options: ClientOptions = {}): Connection {
     follow(jobId, token, follower) {
       let channel = channels.find(({ jobs }) => jobs.has(jobId) || jobs.size < MAX_JOBS);
       if (!channel) {
-        const { href } = new URL(`${url}/_api/ws`, globalThis.location?.href);
-        const address = href.replace('http', 'ws');
-        channel = openChannel(http, () => new (options.WebSocket ?? WebSocket)(address));
+        channel = openChannel(http, socketMaker(options));
         channels.push(channel);
       }
       return channel.follow(jobId, token, follower);
     },
   };
+}
+
+function addressOf({ url = '' }: ClientOptions): string {
+  return url.replace(/\/+$/, '');
+}
+
+/** Return a function that opens a socket to the server. */
+export function socketMaker(options: ClientOptions): () => WebSocket {
+  const { href } = new URL(`${addressOf(options)}/_api/ws`, globalThis.location?.href);
+  return () => new (options.WebSocket ?? WebSocket)(href.replace('http', 'ws'));
 }
 
 let defaultOptions: ClientOptions = {};

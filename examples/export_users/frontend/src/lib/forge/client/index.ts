@@ -2,6 +2,7 @@
 /* eslint-disable */
 // @ts-nocheck
 
+export type { ListFilter } from './api';
 export { type CallOptions, ForgeClient, type ListOptions } from './client';
 export { type Connection, configure } from './connection';
 export { type Fault, ForgeError } from './errors';
