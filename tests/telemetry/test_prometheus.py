@@ -18,7 +18,7 @@ from tests.cli.command import Project
 from tests.faults.kit.process import Child, spawn, wait_until
 from tests.http.test_server_command import address as server_address
 from tests.http.test_server_command import let_in
-from tests.surface.pages import CHECKOUT
+from tests.surface.pages import CHECKOUT, HOSTED
 from tests.telemetry.test_processes import address as worker_address
 
 DEPLOY = CHECKOUT / "deploy"
@@ -62,6 +62,16 @@ def test_every_alert_has_a_test() -> None:
     )
 
     assert alerts == tested
+
+
+def test_every_alert_has_a_runbook_entry() -> None:
+    page = (CHECKOUT / "docs" / "howto" / "troubleshooting.md").read_text()
+    alerts = re.findall(r"- alert: (\w+)", RULES.read_text())
+    urls = re.findall(r"runbook_url: (\S+)", RULES.read_text())
+
+    assert [url.rpartition("#")[2] for url in urls] == [alert.lower() for alert in alerts]
+    assert all(url.startswith(f"{HOSTED}docs/howto/troubleshooting.md#") for url in urls)
+    assert re.findall(r"^### (Forge\w+)", page, re.MULTILINE) == alerts
 
 
 def test_panels_do_not_lie_on_each_other() -> None:
