@@ -51,6 +51,7 @@ COMMANDS: CommandTable = {
     "jobs": CommandGroup(
         "List, show and explain jobs; cancel, delete, rerun, reschedule and move them.",
         {
+            "bulk": "forge.cli.jobs.bulk:bulk",
             "cancel": "forge.cli.jobs.job_requests:cancel",
             "delete": "forge.cli.jobs.job_requests:delete",
             "list": "forge.cli.jobs.list:list_jobs",

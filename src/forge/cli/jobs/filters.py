@@ -12,7 +12,7 @@ from forge.core.payload_rules import CATEGORIES
 from forge.core.retry import ErrorClass
 
 if TYPE_CHECKING:
-    from forge.core.job_filter import JobFilter
+    from forge.core.job_filter import JobCriteria, JobFilter
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 # The names of the options as parameters, which are those of JobCriteria.
@@ -70,7 +70,12 @@ def take_filter(options: dict[str, Any]) -> "JobFilter":
     """Remove the options of a filter from those of a command, and return the filter."""
     from forge.core.job_filter import JobFilter
 
+    return JobFilter.of(take_criteria(options))
+
+
+def take_criteria(options: dict[str, Any]) -> "JobCriteria":
+    """Remove the options of a filter from those of a command, and return those that are given."""
     given: Any = {name: options.pop(name) or None for name in CRITERIA if name != "tenant_id"}
     # Tenant 0 is a tenant.
     given["tenant_id"] = options.pop("tenant_id")
-    return JobFilter.of(given)
+    return {name: value for name, value in given.items() if value is not None}  # type: ignore[return-value]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from forge.cli.output import console, print_json, text
-from forge.core.job import JobRecord
+from forge.core.job import BUILTIN_TYPES, JobRecord
 from forge.core.lifecycle import Status
 from forge.core.sensitive.shown import shown_job
 
@@ -37,6 +37,24 @@ async def follow(app: "Forge", handle: "JobHandle", as_json: bool) -> int:
     return 0 if record.status is Status.COMPLETED else 1
 
 
+async def follow_request(app: "Forge", handle: "JobHandle", as_json: bool) -> bool:
+    """Show the progress of a built-in job until it is final; return False if interrupted."""
+    watching = asyncio.ensure_future(_wait(app, handle) if as_json else _watch(app, handle, False))
+    # Ctrl-C stops the watching, not the job.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, watching.cancel)
+    try:
+        await watching
+    except asyncio.CancelledError:
+        advice = f"it continues: `forge jobs cancel {handle.id}` stops it"
+        click.echo(f"stopped watching; {advice}", err=True)
+        return False
+    return True
+
+
+async def _wait(app: "Forge", handle: "JobHandle") -> JobRecord:
+    return await (await app.watcher()).final(handle.id, None)
+
+
 async def _watch(app: "Forge", handle: "JobHandle", as_json: bool) -> JobRecord:
     if as_json:
         async for record in _updates(app, handle):
@@ -46,8 +64,8 @@ async def _watch(app: "Forge", handle: "JobHandle", as_json: bool) -> JobRecord:
     if screen.is_terminal:
         return await _draw(app, handle, _bar(screen))
     async for record in _updates(app, handle):
-        line = f"{record.status} {_percent(record)}% {await _message(app, record)}"
-        click.echo(line.rstrip(), err=True)
+        line = f"{_status(record)} {_percent(record)}% {await _message(app, record)}"
+        click.echo(line.strip(), err=True)
     return record
 
 
@@ -56,8 +74,8 @@ async def _draw(app: "Forge", handle: "JobHandle", bar: "Progress") -> JobRecord
         task = bar.add_task("", total=100, status="", message="")
         async for record in _updates(app, handle):
             message = await _message(app, record)
-            status = str(record.status)
-            bar.update(task, completed=_percent(record), status=status, message=message)
+            status, percent = _status(record), _percent(record)
+            bar.update(task, completed=percent, status=status, message=message)
     return record
 
 
@@ -80,6 +98,11 @@ def _bar(screen: "Console") -> "Progress":
     )
 
 
+def _status(record: JobRecord) -> str:
+    """Return the status; a built-in job that carries out a request is pending between slices."""
+    return "" if record.job_type.startswith(BUILTIN_TYPES) else str(record.status)
+
+
 def _percent(record: JobRecord) -> int:
     return 100 if record.status is Status.COMPLETED else record.progress_percent or 0
 
@@ -87,7 +110,8 @@ def _percent(record: JobRecord) -> int:
 async def _message(app: "Forge", record: JobRecord) -> str:
     if record.status is Status.RETRY:
         return f"attempt {record.attempts} failed: {text(record.last_error)}"
-    if record.status is Status.PENDING and not await _has_worker(app, record):
+    is_builtin = record.job_type.startswith(BUILTIN_TYPES)
+    if record.status is Status.PENDING and not is_builtin and not await _has_worker(app, record):
         return "no live worker runs this type; start one with `forge worker`"
     return text(record.progress_message or "")
 

@@ -65,7 +65,7 @@ def list_jobs(
     app = find_database(app_option, config_path)
     page = run(app, lambda app: find(app, wanted, limit, cursor))
     if as_json:
-        items = [_summary(job) for job in page.items]
+        items = [summary(job) for job in page.items]
         rest = {"next_cursor": page.next_cursor, "stopped_early": page.stopped_early}
         print_json({"items": items, **rest})
     else:
@@ -92,7 +92,8 @@ def _input_value(given: str) -> "InputValue":
     return InputValue(path, value)
 
 
-def _summary(job: "JobRecord") -> dict[str, Any]:
+def summary(job: "JobRecord") -> dict[str, Any]:
+    """Return a job without its payloads."""
     names = [field.name for field in fields(job) if field.name not in PAYLOADS]
     return {name: getattr(job, name) for name in names} | {"state": job.state}
 
