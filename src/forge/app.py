@@ -12,6 +12,7 @@ from uuid import UUID
 
 from forge.builtin_jobs.bulk import bulk_job
 from forge.builtin_jobs.definitions import REQUESTS
+from forge.builtin_jobs.discard import discard
 from forge.builtin_jobs.job_requests import (
     cancelling,
     deleting,
@@ -46,7 +47,7 @@ from forge.core.overview import Overview
 from forge.core.pause import Pause
 from forge.core.timeline import Timeline
 from forge.core.why import Why
-from forge.dead_letters import DeadLetters
+from forge.dead_letters.review import DeadLetters, ReviewJobs
 from forge.definitions.call import CallDefinition
 from forge.definitions.catalog import Catalog
 from forge.definitions.error_classification import Classifier
@@ -136,7 +137,9 @@ class Forge:
         self.dispatcher = Dispatcher(self.catalog, sessions, self)
         self.call_runner = CallRunner(self._registry, sessions, self.dispatcher, limits)
         self._schedules = Schedules(sessions, self.catalog, self.schedule_definitions, self.events)
-        self._dead_letters = DeadLetters(sessions, self.catalog, self.dispatcher, reprocess)
+        self._dead_letters = DeadLetters(
+            sessions, self.catalog, self.dispatcher, ReviewJobs(reprocess, discard)
+        )
         self.bulk_actions = BulkActions(sessions, self.catalog, self.dispatcher, bulk_job)
         self._pauses = Pauses(sessions)
         self._workers = Workers(sessions)

@@ -81,17 +81,29 @@ def test_a_dry_run_of_one_changes_nothing(project: Project) -> None:
     assert "was discarded" in too_late.stderr
 
 
-def test_discard_requires_notes(project: Project) -> None:
+def test_discard_requires_notes_and_takes_one_or_all_that_match(project: Project) -> None:
     with project.worker():
-        (dlq_id,) = _bury(project)
+        _, dlq_id, *_ = _bury(project, 3)
+        dry = project.json("dlq", "discard", "--type", "fail", "--dry-run")
+        unexplained = project.forge("dlq", "discard", "--all")
+        many = project.json("dlq", "discard", "--type", "nothing", "--notes", "x")
+        _check_discard_of_one(project, dlq_id)
+        rest = project.forge("dlq", "discard", "--type", "fail", "--notes", "duplicates")
 
+    assert dry["letters"] == 3
+    assert unexplained.returncode == 2
+    assert (many["discarded"], many["skipped"]) == (0, 0)
+    assert rest.stdout.splitlines()[-1] == "2 discarded"
+    assert project.json("dlq", "list", "--status", "pending_review")["items"] == []
+
+
+def _check_discard_of_one(project: Project, dlq_id: int) -> None:
     without = project.forge("dlq", "discard", str(dlq_id))
     done = project.forge("dlq", "discard", str(dlq_id), "--notes", "a duplicate")
 
     assert without.returncode == 2
     assert "notes are required to discard a dead letter; explain why" in without.stderr
     assert done.stdout.strip() == f"{dlq_id} discarded"
-    assert project.json("dlq", "list", "--status", "pending_review")["items"] == []
 
 
 def test_a_group_is_reprocessed_by_a_worker_after_a_dry_run(project: Project) -> None:

@@ -72,6 +72,10 @@ def test_every_option_is_used() -> None:
         ),
         "dlq reprocess --all --payload {}",
         "dlq reprocess 1 --payload null",
+        "dlq reprocess 1 --patch null",
+        "dlq reprocess --all --patch {}",
+        "dlq discard 1 --dry-run",
+        "dlq discard 1 --no-wait",
         "migrate --sql --json",
     ],
 )

@@ -1,5 +1,6 @@
 """Lists, groups and counts of dead letters match the table."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -114,3 +115,38 @@ async def test_counts_are_the_same_after_compaction(filled: Forge, psql: Any) ->
 async def test_an_invalid_filter_is_rejected(app: Forge, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue):
         await app.dead_letters.list(**wrong)
+
+
+# The number of a dead letter that is so old, as forge_new_number() makes it.
+OLD = """update forge_dead_letters
+set dlq_id = (((extract(epoch from now() - $2::interval) - 1577836800) * 1000000)::bigint << 2)
+             + dlq_id % 4096
+where dlq_id = any ($1)"""
+
+
+@pytest.mark.parametrize(
+    ("tenant", "counts"), [(None, [0, 2, 0, 6]), (1, [0, 2, 0, 3]), (9, [0, 0, 0, 0])]
+)
+async def test_activity_counts_each_cause_per_step(
+    filled: Forge, psql: Any, tenant: int | None, counts: list[int]
+) -> None:
+    (cause, *_) = await filled.dead_letters.groups(job_type="mail")
+    letters = (await filled.dead_letters.list(fingerprint=cause.fingerprint, tenant_id=1)).items
+    await psql.execute(OLD, [letter.dlq_id for letter in letters[:2]], timedelta(days=2))
+    causes = [cause.fingerprint, "unknown"]
+
+    found = await filled.dead_letters.activity(causes, step="1d", steps=4, tenant_id=tenant)
+
+    assert found is not None
+    assert found.counts == {cause.fingerprint: counts, "unknown": [0, 0, 0, 0]}
+    assert (found.began.hour, found.step) == (0, timedelta(days=1))
+    assert await filled.dead_letters.activity([], step="1d") is None
+    reviewed = await filled.dead_letters.activity(causes[:1], status="discarded", steps=1)
+    assert reviewed is not None
+    assert reviewed.counts == {cause.fingerprint: [0]}
+
+
+@pytest.mark.parametrize("wrong", [{"step": "1s"}, {"step": "soon"}, {"steps": 0}, {"steps": 61}])
+async def test_activity_of_an_invalid_period_is_refused(app: Forge, wrong: Any) -> None:
+    with pytest.raises(InvalidValue):
+        await app.dead_letters.activity(["x"], **wrong)

@@ -41,11 +41,12 @@ SENDS: dict[str, Any] = {
     "reprioritise": {"priority": "low"},
     "move": {"queue": "bulk"},
 }
-# Bulk reprocessing selects dead letters by a filter instead of an id.
+# Bulk reviews select dead letters by a filter instead of an id.
 SENDS_TO: dict[str, Any] = {
     "POST /api/jobs/admin/dlq/reprocess/": {"job_type": "send_mail", "notes": "once more"},
     "POST /_api/jobs/bulk": {"action": "cancel", "filter": {"type": "none"}, "reason": CANARY},
     "PATCH /_api/schedules/{schedule_id}": {"jitter": "1m"},
+    "POST /api/jobs/admin/dlq/discard/": {"job_type": "send_mail", "notes": "not again"},
     "POST /_api/pauses": {"type": "report", "reason": CANARY},
 }
 BURY = """with letter as (

@@ -121,6 +121,38 @@ export interface components {
        */
       precision: 'exact' | 'at_least' | 'estimate';
     };
+    /** @description Selects dead letters to discard. */
+    BulkDiscardIn: {
+      /**
+       * @description Required without a filter: selects all dead letters.
+       * @default false
+       */
+      all: boolean;
+      category?:
+        | (
+            | 'ingestion'
+            | 'sync'
+            | 'recurrence'
+            | 'orchestration'
+            | 'documents'
+            | 'notifications'
+            | 'export'
+            | 'maintenance'
+          )
+        | null;
+      /**
+       * @description Report what would be done and change nothing.
+       * @default false
+       */
+      dry_run: boolean;
+      error_class?: ('transient' | 'retryable' | 'rate_limited' | 'non_retryable') | null;
+      fingerprint?: string | null;
+      job_type?: string | null;
+      /** @description Required, unless it is a dry run. */
+      notes?: string | null;
+      /** @description Must equal the token's tenant; operators may name any. */
+      tenant_id?: number | null;
+    };
     /** @description Conditions on jobs, as the query parameters of `GET /_api/jobs`; null means any. */
     BulkFilter: {
       category?:
@@ -214,18 +246,15 @@ export interface components {
       /** @description Must equal the token's tenant; operators may name any. */
       tenant_id?: number | null;
     };
-    /** @description The selected dead letters, and the built-in job that reprocesses them. */
+    /** @description The selected dead letters, and the built-in job that reviews them. */
     BulkOut: {
       dry_run: boolean;
       /** @description The twenty most frequent causes. */
       groups: components['schemas']['DeadLetterGroupOut'][];
       /** @description Id of the built-in job; null after a dry run. */
       job_id: string | null;
-      /**
-       * @default forge.reprocess
-       * @constant
-       */
-      job_type: 'forge.reprocess';
+      /** @enum {string} */
+      job_type: 'forge.reprocess' | 'forge.discard';
       letters: number;
     };
     /** @description The jobs that the action would apply to. */
@@ -354,12 +383,16 @@ export interface components {
       last_seen: string;
       letters: number;
       place: string | null;
+      /** @description How many there are per step of the period, if `step` was given. */
+      recent?: number[] | null;
       /** @description The `dlq_id` of the newest one. */
       sample: number;
     };
     /** @description Dead letters by cause, most frequent first. */
     DeadLetterGroups: {
       groups: components['schemas']['DeadLetterGroupOut'][];
+      /** @description Null without `step`, and without groups. */
+      recent_steps?: components['schemas']['RecentSteps'] | null;
     };
     /** @description A dead letter without its payload. */
     DeadLetterItem: {
@@ -982,6 +1015,18 @@ export interface components {
       | 'jobs_ahead'
       | 'no_free_slot'
       | 'next';
+    /** @description The steps that `recent` of the groups counts. */
+    RecentSteps: {
+      /**
+       * Format: date-time
+       * @description When the first step began; the last one is the present.
+       */
+      began: string;
+      /** @description Where counting a step ends: there may be more. */
+      highest: number;
+      /** @example 30m */
+      step: string;
+    };
     /** @description The new priority, and why it changes. */
     ReprioritiseIn: {
       /** @enum {unknown} */
@@ -990,17 +1035,28 @@ export interface components {
     };
     /** @description Reprocesses a dead letter. */
     ReprocessIn: {
+      /**
+       * @description Check everything and change nothing.
+       * @default false
+       */
+      dry_run: boolean;
       notes?: string | null;
+      /**
+       * @description Instead of `payload`: a JSON merge patch (RFC 7396) of the stored payload.
+       * @example {
+       *       "connection_id": 12
+       *     }
+       */
+      patch?: unknown;
       /** @description Replaces the original payload, which is kept; validated for the type. */
       payload?: unknown;
     };
-    /** @description The new job of a reprocessed dead letter. */
+    /** @description The new job of a reprocessed dead letter; null after a dry run. */
     ReprocessOut: {
       dlq_id: number;
       message: string;
-      new_idempotency_key: string;
-      /** Format: uuid */
-      new_job_id: string;
+      new_idempotency_key: string | null;
+      new_job_id: string | null;
     };
     /** @description A request, with an optional reason. */
     RequestIn: {
@@ -1502,6 +1558,7 @@ export type BacklogItemOut = components['schemas']['BacklogItemOut'];
 export type BulkAction = components['schemas']['BulkAction'];
 export type BulkActionIn = components['schemas']['BulkActionIn'];
 export type BulkActionOut = components['schemas']['BulkActionOut'];
+export type BulkDiscardIn = components['schemas']['BulkDiscardIn'];
 export type BulkFilter = components['schemas']['BulkFilter'];
 export type BulkIn = components['schemas']['BulkIn'];
 export type BulkOut = components['schemas']['BulkOut'];
@@ -1558,6 +1615,7 @@ export type QueuePage = components['schemas']['QueuePage'];
 export type QueueStatistics = components['schemas']['QueueStatistics'];
 export type Readiness = components['schemas']['Readiness'];
 export type Reason = components['schemas']['Reason'];
+export type RecentSteps = components['schemas']['RecentSteps'];
 export type ReprioritiseIn = components['schemas']['ReprioritiseIn'];
 export type ReprocessIn = components['schemas']['ReprocessIn'];
 export type ReprocessOut = components['schemas']['ReprocessOut'];

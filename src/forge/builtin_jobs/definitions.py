@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from forge.builtin_jobs.bulk import BULK, bulk_job
+from forge.builtin_jobs.discard import DISCARD, discard
 from forge.builtin_jobs.reprocess import REPROCESS, reprocess
 from forge.core.job import BUILTIN_QUEUE, CANARY
 from forge.core.lifecycle import FINAL, OWNED, WAITING, Status
@@ -198,4 +199,5 @@ REQUESTS = {
     CANARY: _definition(CANARY, canary),
     BULK: bulk_job,
     REPROCESS: reprocess,
+    DISCARD: discard,
 }

@@ -36,7 +36,7 @@ COMMANDS: CommandTable = {
     "dlq": CommandGroup(
         "List, show, group, reprocess and discard dead letters.",
         {
-            "discard": "forge.cli.dlq.show:discard",
+            "discard": "forge.cli.dlq.discard:discard",
             "groups": "forge.cli.dlq.list:groups",
             "list": "forge.cli.dlq.list:list_letters",
             "reprocess": "forge.cli.dlq.reprocess:reprocess",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, Self, TypedDict, get_args
 from uuid import UUID
 
@@ -71,6 +71,16 @@ class DeadLetterGroup:
     last_seen: datetime
     sample: int
     error_message: str | None
+
+
+class Activity(NamedTuple):
+    """How many dead letters each cause got per step of a period, by fingerprint."""
+
+    began: datetime
+    step: timedelta
+    # Counting a step ended at this number.
+    highest: int
+    counts: dict[str, list[int]]
 
 
 class Causes(TypedDict, total=False):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel
 
@@ -21,6 +21,9 @@ MAX_CANARIES = 100
 MAX_GROUPS = 20
 
 
+Request = TypeVar("Request", "DiscardRequest", "ReprocessRequest")
+
+
 class Plan(NamedTuple):
     """What reprocessing would do: the number of dead letters that it takes, by cause."""
 
@@ -28,22 +31,43 @@ class Plan(NamedTuple):
     groups: Sequence[DeadLetterGroup]
 
 
-class ReprocessRequest(BaseModel):
-    """The input of forge.reprocess: which dead letters, how fast, and when to stop."""
+class LetterSelection(BaseModel):
+    """Which dead letters: those under review that match, up to the newest of the request."""
 
     job_type: str | None = None
     category: str | None = None
     error_class: str | None = None
     fingerprint: str | None = None
     tenant_id: int | None = None
+    until: int = 0
+    letters: int = 0
+
+    @property
+    def filter(self) -> LetterFilter:
+        return LetterFilter(status=UNDER_REVIEW, **self.model_dump(include=set(CAUSES)))
+
+
+class DiscardRequest(LetterSelection):
+    """The input of forge.discard: which dead letters, and why."""
+
+    notes: str
+
+    @classmethod
+    def checked(cls, causes: Causes, notes: str) -> Self:
+        """Check what is asked for, or say what is allowed."""
+        LetterFilter(**causes)  # which refuses what is no category
+        return cls(**causes, notes=notes)
+
+
+class ReprocessRequest(LetterSelection):
+    """The input of forge.reprocess: which dead letters, how fast, and when to stop."""
+
     notes: str | None = None
     rate: float
     canary: int
     canary_seconds: float
     max_failures: int
     priority: int | None
-    until: int = 0
-    letters: int = 0
 
     @classmethod
     def checked(
@@ -75,10 +99,6 @@ class ReprocessRequest(BaseModel):
             priority=None if priority is None else parse_priority(priority),
         )
 
-    @property
-    def filter(self) -> LetterFilter:
-        return LetterFilter(status=UNDER_REVIEW, **self.model_dump(include=set(CAUSES)))
-
 
 async def plan(wanted: LetterFilter, run: RunStatement) -> Plan:
     """Count what would be reprocessed, without touching it."""
@@ -86,13 +106,10 @@ async def plan(wanted: LetterFilter, run: RunStatement) -> Plan:
     return Plan(counted.letters, await run(dead_letters.groups(wanted, MAX_GROUPS)))
 
 
-async def audited(
-    wanted: ReprocessRequest, actor: str | None, run: RunStatement
-) -> ReprocessRequest:
+async def audited(event: str, wanted: Request, actor: str | None, run: RunStatement) -> Request:
     """Write the request into the audit, and limit it to the dead letters that exist now."""
     counted = await run(dead_letters.count(wanted.filter))
     limited = wanted.model_copy(update={"until": counted.newest, "letters": counted.letters})
     detail = encode(limited.model_dump(exclude_none=True))
-    event = "job_dlq_bulk_reprocess_requested"
-    await run(audit.add(event, actor, wanted.tenant_id, None, wanted.notes, detail))
+    await run(audit.add(event, actor, wanted.tenant_id, None, limited.notes, detail))
     return limited

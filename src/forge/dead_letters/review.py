@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from forge.core.dead_letter import (
     UNDER_REVIEW,
+    Activity,
     Causes,
     DeadLetter,
     DeadLetterGroup,
@@ -15,11 +16,21 @@ from forge.core.dead_letter import (
     Reprocessed,
     Statistics,
 )
+from forge.core.duration import parse_duration
 from forge.core.errors import AlreadyReviewed, ForgeError, InvalidValue, UnknownDeadLetter
 from forge.core.job import PriorityLike
+from forge.core.merge_patch import merge_patch
 from forge.core.new_job import DispatchOptions, check_name
 from forge.core.payload import encode
-from forge.dead_letters.bulk import Plan, ReprocessRequest, audited, plan
+from forge.core.sensitive.shown import refuse_redacted
+from forge.dead_letters.bulk import (
+    DiscardRequest,
+    LetterSelection,
+    Plan,
+    ReprocessRequest,
+    audited,
+    plan,
+)
 from forge.definitions.catalog import Catalog, RunStatement
 from forge.definitions.edited_payload import OriginalPayload, checked_edit
 from forge.definitions.job import JobDefinition
@@ -32,6 +43,15 @@ from forge.store.borrowed import run_on
 NOTES_NEEDED = "notes are required to discard a dead letter; explain why it will not be reprocessed"
 LONGEST_NOTES = 10_000
 MAX_LISTED = 10_000
+MAX_STEPS = 60
+SHORTEST_STEP = timedelta(minutes=1)
+
+
+class ReviewJobs(NamedTuple):
+    """The built-in jobs that review many dead letters."""
+
+    reprocess: JobDefinition[Any, Any]
+    discard: JobDefinition[Any, Any]
 
 
 class DeadLetters:
@@ -42,19 +62,18 @@ class DeadLetters:
         sessions: Sessions,
         catalog: Catalog,
         dispatcher: Dispatcher,
-        bulk_job: JobDefinition[Any, Any],
+        review_jobs: ReviewJobs,
         run: RunStatement | None = None,
     ) -> None:
         self._sessions = sessions
         self._catalog = catalog
         self._dispatcher = dispatcher
-        # The built-in job that reprocesses many.
-        self._bulk_job = bulk_job
+        self._review_jobs = review_jobs
         self._own = run or sessions.run
 
     def running(self, run: RunStatement) -> "DeadLetters":
         """Return the same verbs with `run` for statements, such as a tenant-bound connection."""
-        return DeadLetters(self._sessions, self._catalog, self._dispatcher, self._bulk_job, run)
+        return DeadLetters(self._sessions, self._catalog, self._dispatcher, self._review_jobs, run)
 
     async def list(
         self,
@@ -92,6 +111,28 @@ class DeadLetters:
         run = self._run(conn)
         return await run(dead_letters.groups(wanted, _limit(limit)))
 
+    async def activity(
+        self,
+        fingerprints: Sequence[str],
+        *,
+        status: str | None = UNDER_REVIEW,
+        step: timedelta | str = "1h",
+        steps: int = 24,
+        tenant_id: int | None = None,
+        conn: Any = None,
+    ) -> Activity | None:
+        """Return how many dead letters each cause got per step, up to the present one."""
+        length = parse_duration(step, what="step")
+        if length < SHORTEST_STEP:
+            raise InvalidValue(f"step must be at least a minute, not {step!r}")
+        if not 1 <= steps <= MAX_STEPS:
+            raise InvalidValue(f"steps must be from 1 to {MAX_STEPS}, not {steps!r}")
+        causes = LetterFilter(status=status, tenant_id=tenant_id)
+        run = self._run(conn)
+        return await run(
+            dead_letters.activity(fingerprints, causes.status, causes.tenant_id, length, steps)
+        )
+
     async def statistics(self, *, tenant_id: int | None = None, conn: Any = None) -> Statistics:
         """Return how many dead letters there are, by status, category, type and error class."""
         run = self._run(conn)
@@ -104,10 +145,11 @@ class DeadLetters:
         notes: str | None = None,
         actor: str | None = None,
         payload: Any = None,
+        patch: Any = None,
         tenant_id: int | None = None,
         conn: Any = None,
     ) -> Reprocessed:
-        """Make a new job of a dead letter, with another payload where one is given.
+        """Make a new job of a dead letter, with another payload or a merge patch of it if given.
 
         The request is written into the audit first, in a transaction of its own, whatever follows.
         """
@@ -117,7 +159,7 @@ class DeadLetters:
         say = partial(dead_letters.audit, dlq_ids=[dlq_id], actor=actor, notes=notes)
         await own(say("job_dlq_reprocess_requested"))
         try:
-            text = None if payload is None else await self._edited(letter, payload, conn)
+            text = await self._edited(letter, payload, patch, conn)
             made = await run(
                 dead_letters.reprocess([dlq_id], tenant_id, actor, notes, payload=text)
             )
@@ -137,6 +179,7 @@ class DeadLetters:
         *,
         notes: str | None = None,
         payload: Any = None,
+        patch: Any = None,
         tenant_id: int | None = None,
         conn: Any = None,
     ) -> DeadLetter:
@@ -146,8 +189,7 @@ class DeadLetters:
         letter = await self._get(dlq_id, tenant_id, run)
         if letter.status != UNDER_REVIEW:
             raise await self._reviewed(dlq_id, tenant_id, run)
-        if payload is not None:
-            await self._edited(letter, payload, conn)
+        await self._edited(letter, payload, patch, conn)
         return letter
 
     async def discard(
@@ -163,7 +205,7 @@ class DeadLetters:
         if not (why := _notes(notes)):
             raise InvalidValue(NOTES_NEEDED)
         run = self._run(conn)
-        if not await run(dead_letters.discard(dlq_id, tenant_id, actor, why)):
+        if not await run(dead_letters.discard([dlq_id], tenant_id, actor, why)):
             raise await self._reviewed(dlq_id, tenant_id, run)
 
     async def plan(self, **causes: Unpack[Causes]) -> Plan:
@@ -190,11 +232,27 @@ class DeadLetters:
         asked = ReprocessRequest.checked(
             causes, _notes(notes), rate, canary, canary_timeout, max_failures, priority
         )
-        limited = await audited(asked, actor, self._own)
+        event = "job_dlq_bulk_reprocess_requested"
+        limited = await audited(event, asked, actor, self._own)
+        return await self._request(self._review_jobs.reprocess, limited, actor)
+
+    async def discard_many(
+        self, *, notes: str | None = None, actor: str | None = None, **causes: Unpack[Causes]
+    ) -> JobHandle:
+        """Have a worker discard all that match, and say why in `notes`."""
+        if not (why := _notes(notes)):
+            raise InvalidValue(NOTES_NEEDED)
+        asked = DiscardRequest.checked(causes, why)
+        limited = await audited("job_dlq_bulk_discard_requested", asked, actor, self._own)
+        return await self._request(self._review_jobs.discard, limited, actor)
+
+    async def _request(
+        self, job: JobDefinition[Any, Any], wanted: LetterSelection, actor: str | None
+    ) -> JobHandle:
         options: DispatchOptions = {"auth": {"actor": actor}}
-        if limited.tenant_id is not None:
-            options["tenant_id"] = limited.tenant_id
-        return await self._dispatcher.dispatch(self._bulk_job, limited.model_dump(), options)
+        if wanted.tenant_id is not None:
+            options["tenant_id"] = wanted.tenant_id
+        return await self._dispatcher.dispatch(job, wanted.model_dump(), options)
 
     async def _get(self, dlq_id: int, tenant_id: int | None, run: RunStatement) -> DeadLetter:
         letter = await run(dead_letters.get(dlq_id, tenant_id))
@@ -215,7 +273,15 @@ class DeadLetters:
             )
         return AlreadyReviewed(f"{reviewed}; look at that first")
 
-    async def _edited(self, letter: DeadLetter, payload: Any, conn: Any) -> str:
+    async def _edited(self, letter: DeadLetter, payload: Any, patch: Any, conn: Any) -> str | None:
+        """Return the edited payload as JSON, or None to keep the original one."""
+        if patch is not None:
+            if payload is not None:
+                raise InvalidValue("pass either payload or patch, not both")
+            refuse_redacted("the patch", patch)
+            payload = merge_patch(letter.payload, patch)
+        if payload is None:
+            return None
         ask = None if conn is None else self._run(conn)
         original = OriginalPayload(
             letter.job_type,

@@ -1,10 +1,12 @@
 """Statements on forge_dead_letters, one function each."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from forge.core.dead_letter import (
+    Activity,
     DeadLetter,
     DeadLetterGroup,
     LetterFilter,
@@ -16,6 +18,8 @@ from forge.store.statement import Rows, Statement, ids, load
 
 # Greater than every id.
 ABOVE_ALL = 2**63 - 1
+# How far the dead letters of one cause in one step of a period are counted.
+HIGHEST_COUNT = 500
 # Larger payloads are left out of lists, because all payloads of a page are read at once.
 MAX_LISTED_PAYLOAD = 100_000
 
@@ -40,7 +44,7 @@ class LetterOutcome(NamedTuple):
     dlq_id: int
     status: str
     new_job_id: UUID | None
-    # The forge.reprocess job that dispatched it; None if a person did.
+    # The forge.reprocess or forge.discard job that reviewed it; None if a person did.
     request_id: UUID | None
     # None if the job was deleted.
     job_status: str | None
@@ -73,6 +77,17 @@ def count(filter: LetterFilter) -> Statement[LetterCount]:
 
 def groups(filter: LetterFilter, limit: int) -> Statement[list[DeadLetterGroup]]:
     return Statement(load("dead_letters/groups"), (*_filter(filter), limit), _groups)
+
+
+def activity(
+    fingerprints: Sequence[str], status: str | None, tenant: int | None, step: timedelta, steps: int
+) -> Statement[Activity | None]:
+    """Count the dead letters of causes per step, up to the present one; None without a cause."""
+    args: tuple[Any, ...] = (fingerprints, status, step.total_seconds(), steps, HIGHEST_COUNT)
+    if tenant is None:
+        return Statement(load("dead_letters/activity"), args, lambda rows: _activity(rows, step))
+    name = "dead_letters/activity_of_tenant"
+    return Statement(load(name), (*args, tenant), lambda rows: _activity(rows, step))
 
 
 def statistics(tenant: int | None) -> Statement[Statistics]:
@@ -108,8 +123,16 @@ def reprocess(
     return Statement(load("dead_letters/reprocess"), args, _reprocessed)
 
 
-def discard(dlq_id: int, tenant: int | None, actor: str | None, notes: str) -> Statement[list[int]]:
-    return Statement(load("dead_letters/discard"), (dlq_id, tenant, actor, notes), _ids)
+def discard(
+    dlq_ids: Sequence[int],
+    tenant: int | None,
+    actor: str | None,
+    notes: str,
+    *,
+    request_id: UUID | None = None,
+) -> Statement[list[int]]:
+    args = (dlq_ids, tenant, actor, notes, request_id)
+    return Statement(load("dead_letters/discard"), args, _ids)
 
 
 def outcomes(dlq_ids: Sequence[int]) -> Statement[list[LetterOutcome]]:
@@ -179,6 +202,13 @@ def _payloads(found: Rows) -> dict[int, Any]:
 
 def _groups(found: Rows) -> list[DeadLetterGroup]:
     return [DeadLetterGroup(**row) for row in found]
+
+
+def _activity(found: Rows, step: timedelta) -> Activity | None:
+    if not found:
+        return None
+    counts = {row["fingerprint"]: list(row["counts"]) for row in found}
+    return Activity(found[0]["began"], step, HIGHEST_COUNT, counts)
 
 
 def _reprocessed(found: Rows) -> list[Reprocessed]:

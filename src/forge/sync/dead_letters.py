@@ -38,6 +38,7 @@ class SyncDeadLetters:
     list = _waited_for(DeadLetters.list)
     get = _waited_for(DeadLetters.get)
     groups = _waited_for(DeadLetters.groups)
+    activity = _waited_for(DeadLetters.activity)
     statistics = _waited_for(DeadLetters.statistics)
     reprocess = _waited_for(DeadLetters.reprocess)
     check_reprocess = _waited_for(DeadLetters.check_reprocess)
@@ -45,6 +46,12 @@ class SyncDeadLetters:
     plan = _waited_for(DeadLetters.plan)
     _reprocess_many = _waited_for(DeadLetters.reprocess_many)
 
+    _discard_many = _waited_for(DeadLetters.discard_many)
+
     def reprocess_many(self, **wanted: Any) -> SyncHandle:
         """Have a worker make new jobs of all that match, as `app.dead_letters` does."""
         return SyncHandle(self._loop, self._reprocess_many(**wanted).id)
+
+    def discard_many(self, **wanted: Any) -> SyncHandle:
+        """Have a worker discard all that match, as `app.dead_letters` does."""
+        return SyncHandle(self._loop, self._discard_many(**wanted).id)

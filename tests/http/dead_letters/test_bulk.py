@@ -105,3 +105,37 @@ async def test_a_manager_reprocesses_many_for_no_other_tenant(psql: Any, admin: 
 
     assert code(answer) == (403, "forbidden")
     assert await events(psql) == []
+
+
+async def test_many_are_discarded_by_a_worker(
+    app: Forge, work: Work, psql: Any, admin: Admin
+) -> None:
+    await fill(psql, 4, tenant_id=123)
+    theirs = await fill(psql, 3, tenant_id=8)
+    body = {"job_type": "flaky", "notes": "no longer needed"}
+
+    planned = await admin.post("discard/", body | {"dry_run": True})
+    before = await events(psql)
+    answer = await admin.post("discard/", body)
+    await work(app)
+    report = await app.handle(UUID(answer.json()["job_id"])).result(60)
+
+    assert (planned.status_code, planned.json()["letters"]) == (200, 4)
+    assert (planned.json()["job_id"], before) == (None, [])
+    assert (answer.status_code, answer.json()["job_type"]) == (202, "forge.discard")
+    assert report == {"discarded": 4, "skipped": 0}
+    assert {tuple(event[1:]) for event in await events(psql)} == {("ann", "no longer needed", 123)}
+    untouched = await psql.fetch(
+        "select dlq_id from forge_dead_letters where status = 'pending_review' order by 1"
+    )
+    assert [row["dlq_id"] for row in untouched] == theirs
+
+
+@pytest.mark.parametrize("body", [{"all": True}, {"notes": "x"}, {"all": True, "notes": " "}])
+async def test_bulk_discard_needs_a_filter_and_notes(
+    psql: Any, operator: Admin, body: dict[str, Any]
+) -> None:
+    answer = await operator.post("discard/", body)
+
+    assert paths(answer) == ["$"]
+    assert await events(psql) == []

@@ -25,7 +25,7 @@ async def test_dead_letters_of_other_tenants_are_not_found(
         assert code(asked) == (404, "not_found")
     assert (await admin.get()).json() == {"dlq_items": [], "total_count": 0, "next_cursor": None}
     assert (await admin.get("statistics/")).json()["total_count"] == 0
-    assert (await admin.get("groups/")).json() == {"groups": []}
+    assert (await admin.get("groups/")).json() == {"groups": [], "recent_steps": None}
     assert code(await admin.get(tenant_id=8)) == (403, "forbidden")
     assert await events(psql) == []
     assert (await operator.get()).json()["total_count"] == 2
@@ -128,3 +128,20 @@ async def test_post_without_a_trailing_slash_works(psql: Any, operator: Admin) -
     answer = await operator.post(f"{dlq_id}/discard", {"notes": "x"})
 
     assert answer.status_code == 200
+
+
+async def test_groups_count_their_letters_per_step(psql: Any, operator: Admin) -> None:
+    await fill(psql, 3)
+    await fill(psql, 2, place="jobs:other")
+
+    first = (await operator.get("groups/", step="1h", steps=3)).json()
+    cause = first["groups"][1]["fingerprint"]
+    one = (await operator.get("groups/", step="1d", steps=1, fingerprint=cause)).json()
+    plain = (await operator.get("groups/")).json()
+    wrong = await operator.get("groups/", step="1s")
+
+    assert [sum(group["recent"]) for group in first["groups"]] == [3, 2]
+    assert (first["recent_steps"]["step"], first["recent_steps"]["highest"]) == ("1h", 500)
+    assert [group["recent"] for group in one["groups"]] == [[2]]
+    assert (plain["groups"][0]["recent"], plain["recent_steps"]) == (None, None)
+    assert wrong.status_code == 422

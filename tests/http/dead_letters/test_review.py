@@ -1,6 +1,7 @@
 """Dead letters over HTTP, as "Workers and Queues" prints them."""
 
 import asyncio
+import json
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -241,3 +242,37 @@ async def test_an_edited_tenant_is_refused_with_the_reason(bury: Bury, admin: Ad
 
     assert code(answer) == (422, "invalid")
     assert "$.tenant_id cannot be edited: the new job keeps" in answer.json()["detail"]
+
+
+async def test_patch_keeps_the_rest_of_the_stored_payload(
+    flaky: Flaky, bury: Bury, psql: Any, operator: Admin
+) -> None:
+    letter = await bury({"n": 1, "api_key": "sk_live_0123456789abcdef0123"})
+    path = f"{letter.dlq_id}/reprocess/"
+    flaky.broken = False
+
+    planned = await operator.post(path, {"patch": {"n": 2}, "dry_run": True})
+    both = await operator.post(path, {"patch": {"n": 2}, "payload": {"n": 2}})
+    marked = await operator.post(path, {"patch": {"api_key": "[redacted]"}, "dry_run": True})
+    made = (await operator.post(path, {"patch": {"n": 2}})).json()
+
+    assert (planned.status_code, planned.json()["new_job_id"]) == (200, None)
+    assert both.status_code == 422
+    assert paths(marked) == ["$.patch.api_key"]
+    stored = await psql.fetchval(
+        "select input from forge_jobs where id = $1", UUID(made["new_job_id"])
+    )
+    assert json.loads(stored) == {"n": 2, "api_key": "sk_live_0123456789abcdef0123"}
+
+
+async def test_dry_run_reports_what_a_reprocess_would_refuse(
+    bury: Bury, psql: Any, operator: Admin
+) -> None:
+    letter = await bury(PAYLOAD, type="fetch")
+    path = f"{letter.dlq_id}/reprocess/"
+
+    answer = await operator.post(path, {"patch": {"connection_id": None}, "dry_run": True})
+
+    assert paths(answer) == ["$.patch.connection_id"]
+    assert await events(psql) == []
+    assert await psql.fetchval("select status from forge_dead_letters") == "pending_review"

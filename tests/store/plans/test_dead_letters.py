@@ -1,6 +1,7 @@
 """Plans of reviews: statements on dead letters cost the same however many there are."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.dead_letters.letters import fill
 from tests.store.plans.crowd import EMPTY, assert_flat, cost_of, costs_of, planned, plans_of
 from tests.store.plans.crowd import fill as fill_jobs
 
+HOUR = timedelta(hours=1)
 UNDER_REVIEW = LetterFilter(status="pending_review")
 STATEMENTS: dict[str, Callable[[list[int]], Statement[Any]]] = {
     "list": lambda ids: dead_letters.listed(UNDER_REVIEW, None, 10),
@@ -31,7 +33,9 @@ STATEMENTS: dict[str, Callable[[list[int]], Statement[Any]]] = {
     "choose of a tenant and a type": lambda ids: _next(tenant_id=7, job_type="many"),
     "get": lambda ids: dead_letters.get(ids[0], None),
     "reprocess": lambda ids: dead_letters.reprocess(ids, None, "ann", None),
-    "discard": lambda ids: dead_letters.discard(ids[0], None, "ann", "no"),
+    "discard": lambda ids: dead_letters.discard(ids, None, "ann", "no"),
+    "activity": lambda ids: dead_letters.activity(["none"], None, None, HOUR, 24),
+    "activity of a tenant": lambda ids: dead_letters.activity(["none"], None, 7, HOUR, 24),
     "audit": lambda ids: dead_letters.audit("requested", ids, "ann", None),
     "outcomes": lambda ids: dead_letters.outcomes(ids),
 }

@@ -1,23 +1,20 @@
 """`forge dlq list` and `forge dlq groups`."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from forge.cli.dlq.many import filter_options
 from forge.cli.options import (
     BigInteger,
-    NonEmptyText,
     json_option,
     limit_option,
     project_options,
     utc_option,
 )
 from forge.core.dead_letter import STATUSES, UNDER_REVIEW
-from forge.core.payload_rules import CATEGORIES
-from forge.core.retry import ErrorClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,25 +22,8 @@ if TYPE_CHECKING:
     from forge.app import Forge
     from forge.core.dead_letter import DeadLetterGroup, Page
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-CLASSES = list(ErrorClass.__args__)  # type: ignore[attr-defined]
 # Characters of an error message that a table shows.
 MESSAGE_WIDTH = 80
-
-
-def filter_options(command: Command) -> Command:
-    """Add --type, --category, --error-class, --fingerprint and --tenant."""
-    for option in (
-        click.option(
-            "--tenant", "tenant_id", type=BigInteger(), help="Only dead letters of this tenant."
-        ),
-        click.option("--fingerprint", type=NonEmptyText(), help="Only dead letters of this group."),
-        click.option("--error-class", type=click.Choice(CLASSES), help="Only this error class."),
-        click.option("--category", type=click.Choice(list(CATEGORIES)), help="Only this category."),
-        click.option("--type", "job_type", type=NonEmptyText(), help="Only this job type."),
-    ):
-        command = option(command)
-    return command
 
 
 @click.command("list")

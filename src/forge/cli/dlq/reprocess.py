@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from forge.cli.dlq.list import filter_options
+from forge.cli.dlq.many import check_selection, filter_options, followed, print_plan
 from forge.cli.options import BigInteger, actor, json_option, project_options, read_json
-from forge.cli.output import print_either, say
+from forge.cli.output import print_either
 from forge.core.dead_letter import CAUSES
 from forge.core.errors import InvalidValue
 from forge.core.job import Priority
@@ -23,6 +23,11 @@ BULK_OPTIONS = ("rate", "canary", "canary_timeout", "max_failures", "priority", 
 @click.argument("dlq_id", type=BigInteger(), required=False)
 @click.option("--notes", help="Reason, stored with the dead letter and in the audit log.")
 @click.option("--payload", help="JSON payload to use instead of the original one.")
+@click.option(
+    "--patch",
+    metavar="JSON",
+    help="A JSON merge patch (RFC 7396) of the payload; null removes a field.",
+)
 @click.option("--all", "everything", is_flag=True, help="All dead letters under review.")
 @filter_options
 @click.option("--rate", default=10.0, show_default=True, help="Dead letters per second.")
@@ -49,6 +54,7 @@ BULK_OPTIONS = ("rate", "canary", "canary_timeout", "max_failures", "priority", 
 def reprocess(
     dlq_id: int | None,
     payload: str | None,
+    patch: str | None,
     everything: bool,
     app_option: str | None,
     config_path: Path | None,
@@ -59,17 +65,16 @@ def reprocess(
     from forge.cli.project import find_database, run
 
     filters = {name: options.pop(name) for name in CAUSES}
-    has_filter = any(value is not None for value in filters.values())
-    if (dlq_id is not None) + (has_filter or everything) != 1:
-        raise InvalidValue("pass the id of one dead letter, a filter such as --type, or --all")
-    if dlq_id is None and payload is not None:
-        raise InvalidValue("--payload applies to one dead letter; pass its id")
+    check_selection(dlq_id, filters, everything)
+    if dlq_id is None and (payload is not None or patch is not None):
+        given = "--patch" if payload is None else "--payload"
+        raise InvalidValue(f"{given} applies to one dead letter; pass its id")
     app = find_database(app_option, config_path)
     if dlq_id is not None:
         _reject_bulk_options()
-        edited = None if payload is None else _edited(payload)
+        edit = _edit(payload, patch) | {"notes": options["notes"]}
         act = _plan_one if options["dry_run"] else _one
-        return run(app, lambda app: act(app, dlq_id, options["notes"], edited, as_json))
+        return run(app, lambda app: act(app, dlq_id, edit, as_json))
     return run(app, lambda app: _many(app, filters, as_json, **options))
 
 
@@ -83,25 +88,26 @@ def _reject_bulk_options() -> None:
             )
 
 
-def _edited(text: str) -> Any:
-    payload = read_json(text, "--payload")
-    if payload is None:
-        raise InvalidValue("--payload is null; leave it out to keep the original payload")
-    return payload
+def _edit(payload: str | None, patch: str | None) -> dict[str, Any]:
+    """Read the options that edit the payload."""
+    given = {"payload": payload, "patch": patch}
+    read = {name: read_json(text, f"--{name}") for name, text in given.items() if text is not None}
+    for name, value in read.items():
+        if value is None:
+            raise InvalidValue(f"--{name} is null; leave it out to keep the original payload")
+    return read
 
 
-async def _plan_one(
-    app: "Forge", dlq_id: int, notes: str | None, payload: Any, as_json: bool
-) -> int:
+async def _plan_one(app: "Forge", dlq_id: int, edit: dict[str, Any], as_json: bool) -> int:
     """Check what `_one` would do, and change nothing."""
-    letter = await app.dead_letters.check_reprocess(dlq_id, notes=notes, payload=payload)
+    letter = await app.dead_letters.check_reprocess(dlq_id, **edit)
     plan = {"letters": 1, "dlq_id": dlq_id, "job_type": letter.job_type}
     print_either(as_json, plan, f"{dlq_id} ({letter.job_type}) would be reprocessed")
     return 0
 
 
-async def _one(app: "Forge", dlq_id: int, notes: str | None, payload: Any, as_json: bool) -> int:
-    made = await app.dead_letters.reprocess(dlq_id, notes=notes, actor=actor(), payload=payload)
+async def _one(app: "Forge", dlq_id: int, edit: dict[str, Any], as_json: bool) -> int:
+    made = await app.dead_letters.reprocess(dlq_id, **edit, actor=actor())
     print_either(as_json, made._asdict(), f"{dlq_id} reprocessed as job {made.new_job_id}")
     return 0
 
@@ -115,33 +121,12 @@ async def _many(
     no_wait: bool,
     **options: Any,
 ) -> int:
-    from forge.cli.dlq.list import print_groups, shown
-
     if dry_run:
-        plan = await app.dead_letters.plan(**filters)
-        groups = await shown(app, plan.groups)
-        report = {"letters": plan.letters, "groups": list(groups)}
-        print_either(as_json, report, f"{plan.letters} would be reprocessed")
-        if not as_json:
-            print_groups(groups)
-        return 0
+        return await print_plan(app, filters, "reprocessed", as_json)
     handle = await app.dead_letters.reprocess_many(**filters, **options, actor=actor())
-    if no_wait:
-        print_either(as_json, {"request_id": handle.id}, f"requested: {handle.id}")
+    report = await followed(app, handle, as_json, no_wait=no_wait)
+    if report is None:
         return 0
-    return await _follow(app, handle, as_json)
-
-
-async def _follow(app: "Forge", handle: Any, as_json: bool) -> int:
-    from forge.cli.workers import require_live_worker
-
-    await require_live_worker(app, handle)
-    printed = None
-    async for record in handle.updates():
-        if not as_json and record.progress_message not in (None, printed):
-            printed = record.progress_message
-            say(printed)
-    report = await handle.result()
     print_either(as_json, {"request_id": handle.id, **report}, _summary(report))
     return 1 if report["stopped"] else 0
 

@@ -1,4 +1,4 @@
-"""`forge dlq show` and `forge dlq discard`."""
+"""`forge dlq show`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forge.cli.options import BigInteger, actor, json_option, project_options, utc_option
+from forge.cli.options import BigInteger, json_option, project_options, utc_option
 
 if TYPE_CHECKING:
     from forge.app import Forge
@@ -59,25 +59,6 @@ def _attempt_key(attempt: Mapping[str, Any]) -> tuple[Any, ...]:
     began = attempt["started_at"]
     started = datetime.fromisoformat(began) if isinstance(began, str) else began
     return attempt["attempt"], attempt["outcome"], started
-
-
-@click.command()
-@click.argument("dlq_id", type=BigInteger())
-@click.option(
-    "--notes", help="Why it will not be reprocessed (required); stored with the dead letter."
-)
-@json_option
-@project_options
-def discard(
-    dlq_id: int, notes: str | None, app_option: str | None, config_path: Path | None, as_json: bool
-) -> None:
-    """Close the review of a dead letter without reprocessing it."""
-    from forge.cli.output import print_either
-    from forge.cli.project import find_database, run
-
-    app = find_database(app_option, config_path)
-    run(app, lambda app: app.dead_letters.discard(dlq_id, notes=notes, actor=actor()))
-    print_either(as_json, {"dlq_id": dlq_id, "status": "discarded"}, f"{dlq_id} discarded")
 
 
 def _print(letter: "DeadLetter") -> None:

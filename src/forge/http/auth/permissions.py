@@ -96,6 +96,7 @@ PERMISSIONS: Mapping[str, RoutePermission] = {
     "GET /api/jobs/admin/dlq/statistics/": RoutePermission(MANAGER, LIST),
     "GET /api/jobs/admin/dlq/groups/": RoutePermission(MANAGER, LIST),
     "POST /api/jobs/admin/dlq/reprocess/": RoutePermission(MANAGER, Tenancy.CALLER),
+    "POST /api/jobs/admin/dlq/discard/": RoutePermission(MANAGER, Tenancy.CALLER),
     "GET /api/jobs/admin/dlq/{dlq_id}/": RoutePermission(MANAGER, ROW),
     "POST /api/jobs/admin/dlq/{dlq_id}/reprocess/": RoutePermission(MANAGER, ROW),
     "POST /api/jobs/admin/dlq/{dlq_id}/discard/": RoutePermission(MANAGER, ROW),

@@ -11,7 +11,15 @@ from forge.core.payload_rules import Category
 from forge.core.retry import ErrorClass
 from forge.dead_letters.bulk import HIGHEST_RATE, MAX_CANARIES
 from forge.dead_letters.review import LONGEST_NOTES, NOTES_NEEDED, check_notes
-from forge.http.fields import NEXT_CURSOR, UNDECODABLE, AnyPriority, BigInteger, Name, PriorityValue
+from forge.http.fields import (
+    NEXT_CURSOR,
+    UNDECODABLE,
+    AnyPriority,
+    BigInteger,
+    Duration,
+    Name,
+    PriorityValue,
+)
 
 Notes = Annotated[
     str,
@@ -108,12 +116,26 @@ class DeadLetterGroupOut(BaseModel):
     last_seen: datetime
     sample: int = Field(description="The `dlq_id` of the newest one.")
     error_message: str | None = Field(description="The error message of the sample.")
+    recent: list[int] | None = Field(
+        None, description="How many there are per step of the period, if `step` was given."
+    )
+
+
+class RecentSteps(BaseModel):
+    """The steps that `recent` of the groups counts."""
+
+    began: datetime = Field(description="When the first step began; the last one is the present.")
+    step: Duration
+    highest: int = Field(description="Where counting a step ends: there may be more.")
 
 
 class DeadLetterGroups(BaseModel):
     """Dead letters by cause, most frequent first."""
 
     groups: list[DeadLetterGroupOut]
+    recent_steps: RecentSteps | None = Field(
+        None, description="Null without `step`, and without groups."
+    )
 
 
 class ReprocessIn(BaseModel):
@@ -125,15 +147,21 @@ class ReprocessIn(BaseModel):
     payload: Any = Field(
         None, description="Replaces the original payload, which is kept; validated for the type."
     )
+    patch: Any = Field(
+        None,
+        description="Instead of `payload`: a JSON merge patch (RFC 7396) of the stored payload.",
+        examples=[{"connection_id": 12}],
+    )
+    dry_run: bool = Field(False, description="Check everything and change nothing.")
 
 
 class ReprocessOut(BaseModel):
-    """The new job of a reprocessed dead letter."""
+    """The new job of a reprocessed dead letter; null after a dry run."""
 
     message: str
     dlq_id: int
-    new_job_id: UUID
-    new_idempotency_key: str
+    new_job_id: UUID | None
+    new_idempotency_key: str | None
 
 
 class DiscardIn(BaseModel):
@@ -154,8 +182,8 @@ class DiscardOut(BaseModel):
     dlq_id: int
 
 
-class BulkIn(BaseModel):
-    """Selects dead letters to reprocess, with rate and stop conditions."""
+class CausesIn(BaseModel):
+    """Selects dead letters under review."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -166,6 +194,32 @@ class BulkIn(BaseModel):
     tenant_id: BigInteger | None = Field(
         None, description="Must equal the token's tenant; operators may name any."
     )
+    dry_run: bool = Field(False, description="Report what would be done and change nothing.")
+    all: bool = Field(False, description="Required without a filter: selects all dead letters.")
+
+    @model_validator(mode="after")
+    def _has_filter(self) -> Self:
+        named = (self.job_type, self.category, self.error_class, self.fingerprint, self.tenant_id)
+        if not self.all and not self.dry_run and named == (None,) * len(named):
+            raise ValueError("set a filter such as job_type or fingerprint, or set all to true")
+        return self
+
+
+class BulkDiscardIn(CausesIn):
+    """Selects dead letters to discard."""
+
+    notes: Notes | None = Field(None, description="Required, unless it is a dry run.")
+
+    @model_validator(mode="after")
+    def _has_notes(self) -> Self:
+        if not self.dry_run and not self.notes:
+            raise ValueError(NOTES_NEEDED)
+        return self
+
+
+class BulkIn(CausesIn):
+    """Selects dead letters to reprocess, with rate and stop conditions."""
+
     notes: Notes | None = None
     rate: float = Field(10.0, gt=0, le=HIGHEST_RATE, description="Dead letters per second.")
     canary: int = Field(
@@ -181,22 +235,13 @@ class BulkIn(BaseModel):
     priority: AnyPriority | None = Field(
         "low", description="Priority of the new jobs; null keeps the original one."
     )
-    dry_run: bool = Field(False, description="Report what would be done and change nothing.")
-    all: bool = Field(False, description="Required without a filter: selects all dead letters.")
-
-    @model_validator(mode="after")
-    def _has_filter(self) -> Self:
-        named = (self.job_type, self.category, self.error_class, self.fingerprint, self.tenant_id)
-        if not self.all and not self.dry_run and named == (None,) * len(named):
-            raise ValueError("set a filter such as job_type or fingerprint, or set all to true")
-        return self
 
 
 class BulkOut(BaseModel):
-    """The selected dead letters, and the built-in job that reprocesses them."""
+    """The selected dead letters, and the built-in job that reviews them."""
 
     job_id: UUID | None = Field(description="Id of the built-in job; null after a dry run.")
-    job_type: Literal["forge.reprocess"] = "forge.reprocess"
+    job_type: Literal["forge.reprocess", "forge.discard"]
     dry_run: bool
     letters: int
     groups: list[DeadLetterGroupOut] = Field(description="The twenty most frequent causes.")
