@@ -30,6 +30,9 @@ const LOOKS: Readonly<Record<string, StatusLook>> = {
   failed: { tone: 'failed', word: 'failed', mark: '✕' },
   dead_letter: { tone: 'failed', word: 'dead letter', mark: '✕' },
   cancelled: { tone: 'cancelled', word: 'cancelled', mark: '⊘' },
+  pending_review: { tone: 'failed', word: 'waiting for review', mark: '!' },
+  reprocessed: { tone: 'completed', word: 'reprocessed', mark: '↻' },
+  discarded: { tone: 'cancelled', word: 'discarded', mark: '⊘' },
   paused: { tone: 'cancelled', word: 'paused', mark: '‖' },
   // States of workers.
   alive: { tone: 'completed', word: 'alive', mark: '●' },

@@ -1,6 +1,9 @@
 /** Every screen: its address, its name, the route that it needs, and its component. */
 import type { Component } from 'svelte';
 import AuditScreen from './audit/AuditScreen.svelte';
+import CauseScreen from './dead_letters/CauseScreen.svelte';
+import DeadLettersScreen from './dead_letters/DeadLettersScreen.svelte';
+import LetterScreen from './dead_letters/LetterScreen.svelte';
 import JobScreen from './job/JobScreen.svelte';
 import JobsScreen from './jobs/JobsScreen.svelte';
 import QueueScreen from './queues/QueueScreen.svelte';
@@ -34,6 +37,26 @@ export const SCREENS: readonly Screen[] = [
     key: 'j',
   },
   { path: '/jobs/:id', title: 'Job', needs: 'GET /_api/jobs/{job_id}', component: JobScreen },
+  {
+    path: '/dead-letters',
+    title: 'Dead letters',
+    needs: 'GET /api/jobs/admin/dlq/groups/',
+    component: DeadLettersScreen,
+    navigation: true,
+    key: 'd',
+  },
+  {
+    path: '/dead-letters/causes/:fingerprint',
+    title: 'Dead letters',
+    needs: 'GET /api/jobs/admin/dlq/groups/',
+    component: CauseScreen,
+  },
+  {
+    path: '/dead-letters/:id',
+    title: 'Dead letter',
+    needs: 'GET /api/jobs/admin/dlq/{dlq_id}/',
+    component: LetterScreen,
+  },
   {
     path: '/types',
     title: 'Job types',

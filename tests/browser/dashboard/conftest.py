@@ -13,7 +13,7 @@ from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, 
 
 from forge import Forge
 from tests.apps import MakeApp, Work
-from tests.browser.dashboard.jobs import register, stage
+from tests.browser.dashboard.jobs import mail_server, register, stage
 from tests.http.conftest import MakeServerApp, MakeToken
 from tests.http.live_client import Served
 
@@ -146,6 +146,7 @@ async def dashboard(
     app = make_app(dashboard={"label": "staging", "trace_url": TRACES})
     register(app)
     stage.reset()
+    mail_server.reset()
     dashboard = Dashboard(context, app, make_server_app(app), token)
 
     def report(source: Any, violation: str) -> None:

@@ -5,7 +5,7 @@ from pydantic import BaseModel
 from forge import Forge, JobContext, NonRetryable, Retry
 from tests.browser.jobs import stage
 
-__all__ = ["HOSTILE", "register", "stage"]
+__all__ = ["HOSTILE", "mail_server", "register", "stage"]
 
 # Shown as text, whatever field it is in.
 HOSTILE = "</script><img src=x onerror=alert(1)>{@html 1}\u202e%s${7*7}'\"`"
@@ -16,6 +16,33 @@ class Export(BaseModel):
 
     format: str = "csv"
     rows: int = 10
+
+
+class Mail(BaseModel):
+    """A message to send."""
+
+    to: str
+    copies: int = 0
+    api_key: str | None = None
+
+
+class MailServer:
+    """Refuses messages while it is down."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.is_down = True
+        self.sent: list[Mail] = []
+
+    def send(self, mail: Mail) -> None:
+        if self.is_down:
+            raise NonRetryable(f"no route to the server for {mail.to}")
+        self.sent.append(mail)
+
+
+mail_server = MailServer()
 
 
 def register(app: Forge) -> None:
@@ -39,6 +66,11 @@ def register(app: Forge) -> None:
     async def break_down(ctx: JobContext, input: dict[str, str]) -> None:
         """Fail for good."""
         raise NonRetryable(input.get("reason", "out of paper"))
+
+    @app.job
+    async def send_mail(ctx: JobContext, input: Mail) -> None:
+        """Send a message, unless the mail server is down."""
+        mail_server.send(input)
 
     @app.job(retry=Retry(max_attempts=3, backoff="fixed", max_backoff="1s"))
     async def import_orders(ctx: JobContext, input: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ async def fill(dashboard: Dashboard) -> dict[str, str]:
     await story.result()
     async for _ in failed.updates():
         pass
+    letter = (await dashboard.app.dead_letters.list()).items[0]
     worker = (await dashboard.app.get(story.id)).worker_id
     return {
         "jobs": "/jobs",
@@ -20,6 +21,10 @@ async def fill(dashboard: Dashboard) -> dict[str, str]:
         "job-failed": f"/jobs/{failed.id}",
         "job-waiting": f"/jobs/{waiting.id}",
         "job": f"/jobs/{story.id}",
+        "dead-letters": "/dead-letters",
+        "dead-letters-empty": "/dead-letters?status=discarded",
+        "cause": f"/dead-letters/causes/{letter.fingerprint}",
+        "letter": f"/dead-letters/{letter.dlq_id}",
         "types": "/types",
         "type": "/types/greet",
         "queues": "/queues",
