@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from configparser import ConfigParser
 from email.message import Message
 from email.parser import Parser
 from pathlib import Path
@@ -64,6 +65,23 @@ def test_the_classifiers_name_maturity_audience_and_every_supported_python(
     assert any(each.startswith("Intended Audience :: ") for each in classifiers)
     # PyPI rejects license classifiers together with a license expression.
     assert not any(each.startswith("License :: ") for each in classifiers)
+
+
+def test_the_package_registers_its_commands_and_its_pytest_plugin(wheel: zipfile.ZipFile) -> None:
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/entry_points.txt"))
+    points = ConfigParser()
+    points.read_string(wheel.read(name).decode())
+
+    assert dict(points["pytest11"]) == {"forge": "forge.testing.plugin"}
+    assert set(points["console_scripts"].values()) == {"forge.cli.main:main"}
+    # The second is what `uvx forge-jobs` starts.
+    assert set(points["console_scripts"]) == {"forge", "forge-jobs"}
+
+
+def test_the_kit_is_imported_without_pytest() -> None:
+    code = "import sys; sys.modules['pytest'] = None; import forge.testing, forge.testing.sync"
+
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
 
 
 def test_the_links_of_the_readme_work_on_pypi(metadata: Message) -> None:

@@ -45,6 +45,15 @@ TESTS = """
         await assert_not_dispatched(forge_app, mail)
 
     {mark}
+    async def test_a_test_may_create_tables(forge_app, forge_database_url):
+        import asyncpg
+        connection = await asyncpg.connect(forge_database_url)
+        await connection.execute("create table orders (id integer primary key)")
+        await connection.close()
+
+    test_the_next_ones_find_none = test_another_one_too = test_a_test_may_create_tables
+
+    {mark}
     async def test_a_real_worker_runs_in_the_loop(forge_app, forge_worker):
         handle = await export_users.dispatch({{"format": "pdf"}})
         assert (await handle.result(timeout="20s")) == {{"file": "users.pdf"}}
@@ -86,20 +95,20 @@ def run(project: pytest.Pytester, *args: str) -> pytest.RunResult:
 def test_tests_run_with_pytest_asyncio(project: pytest.Pytester) -> None:
     project.makepyfile(test_shop=TESTS.format(mark=""))
 
-    run(project, "-p", "no:xdist").assert_outcomes(passed=4)
+    run(project, "-p", "no:xdist").assert_outcomes(passed=7)
 
 
 def test_tests_run_with_anyio(project: pytest.Pytester) -> None:
     project.makepyfile(test_shop=TESTS.format(mark="@pytest.mark.anyio") + ANYIO)
     project.makeini("[pytest]\nforge_app = shop:app\n")
 
-    run(project, "-p", "no:asyncio", "-p", "no:xdist").assert_outcomes(passed=4)
+    run(project, "-p", "no:asyncio", "-p", "no:xdist").assert_outcomes(passed=7)
 
 
 def test_tests_run_in_several_processes(project: pytest.Pytester) -> None:
     project.makepyfile(test_shop=TESTS.format(mark=""), test_more=TESTS.format(mark=""))
 
-    run(project, "-n", "2").assert_outcomes(passed=8)
+    run(project, "-n", "2").assert_outcomes(passed=14)
     assert databases_of_runs(os.environ["FORGE_TEST_DATABASE_URL"]) == []
 
 
@@ -196,9 +205,11 @@ def test_a_login_that_creates_no_databases_has_its_own_one_emptied(
     maintenance.execute(f"create role {login} login".encode())
     maintenance.execute(f"create database {name} owner {login}".encode())
     monkeypatch.setenv("FORGE_TEST_DATABASE_URL", server.url(name, login))
-    project.makepyfile(test_shop=TESTS.format(mark=""), test_more=TESTS.format(mark=""))
+    # Only Forge's tables are emptied.
+    tests = TESTS.format(mark="").replace("create table", "create temporary table")
+    project.makepyfile(test_shop=tests, test_more=tests)
 
-    run(project, "-n", "2").assert_outcomes(passed=8)
+    run(project, "-n", "2").assert_outcomes(passed=14)
 
     maintenance.execute(f"drop database {name} with (force)".encode())
     maintenance.execute(f"drop role {login}".encode())

@@ -32,6 +32,7 @@ class DatabaseServer:
         self.url = url
         self.run_number = secrets.randbelow(2**31)
         self._count = 0
+        self._objects: str | None = None
         self._template = TEMPLATE + hashlib.sha256(as_sql().encode()).hexdigest()[:12]
 
     async def open(self) -> None:
@@ -69,6 +70,29 @@ class DatabaseServer:
         name = f"{COPY}{self.run_number}_{self._count}"
         await self._command("testing/copy_database", name, self._template)
         return with_database(self.url, name)
+
+    async def renew(self, url: str) -> bool:
+        """Empty a database that `create` has made; False if that does not make it a new one.
+
+        That takes a tenth of the time that a new copy takes, but it only deletes rows of Forge.
+        """
+        used = Database(url)
+        try:
+            connection = await used.connect(planned=False)
+        except DRIVER_ERRORS:
+            return False
+        try:
+            await connection.execute(load("testing/end_sessions"))
+            objects = await connection.fetchval(load("testing/objects"))
+            if objects != await self._objects_of_template():
+                return False
+            await connection.execute(await connection.fetchval(load("testing/empty")))
+            return True
+        except DRIVER_ERRORS:
+            return False
+        finally:
+            await close_quietly(connection)
+            await used.close()
 
     async def drop(self, url: str) -> None:
         """Drop a database that `create` has made."""
@@ -109,8 +133,19 @@ class DatabaseServer:
         await self._command("bench/create_database", unfinished)
         made = Database(with_database(self.url, unfinished))
         await migrate(made)
+        connection = await made.connect(planned=False)
+        objects = await connection.fetchval(load("testing/objects"))
+        await close_quietly(connection)
         await made.close()
+        await self._command("testing/describe_database", unfinished, objects)
         await self._command("testing/rename_database", unfinished, self._template)
+
+    async def _objects_of_template(self) -> str:
+        # In a comment, because a database that somebody is connected to cannot be copied.
+        if self._objects is None:
+            found = await self._fetch("testing/description", self._template)
+            self._objects = str(found[0]["description"]) if found else ""
+        return self._objects
 
     async def _names(self, prefix: str) -> list[str]:
         pattern = prefix.replace("_", r"\_") + "%"

@@ -3,11 +3,11 @@
 import asyncio
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from forge.config.test_guard import check_database
 from forge.core.errors import ForgeError
@@ -18,8 +18,8 @@ from forge.sync.loop import LoopThread
 VARIABLE = "FORGE_TEST_DATABASE_URL"
 # Where the server of tests keeps its data, in the folder of the project.
 FOLDER = Path(".forge") / "testing"
-# How many databases are copied before a test asks for one.
-AHEAD = 1
+# How many databases a process uses in turn: one is prepared while a test uses the other.
+IN_TURN = 2
 # They protect against the loss of power, from which no test recovers.
 SETTINGS = {
     "fsync": "off",
@@ -41,35 +41,44 @@ class Databases(Protocol):
 
 
 class CopiedDatabases:
-    """Copies of a template: while a test runs, the database of the next one is made."""
+    """Copies of a template, which are prepared while another test runs.
+
+    A used one is emptied, or replaced where that would leave something behind.
+    """
 
     def __init__(self, server: DatabaseServer, thread: LoopThread) -> None:
         self._server = server
         self._loop = thread.loop
-        # One after the other: each copy is as quick alone as together with another one.
+        # One after the other: together they would not be ready sooner.
         self._turn = asyncio.Lock()
         self._ready: deque[Future[str]] = deque()
 
     def take(self) -> str:
-        while len(self._ready) <= AHEAD:
-            self._ready.append(asyncio.run_coroutine_threadsafe(self._create(), self._loop))
+        if not self._ready:
+            self._ready += [self._start(self._create()) for _ in range(IN_TURN)]
         return self._ready.popleft().result()
 
     def give_back(self, url: str) -> None:
-        asyncio.run_coroutine_threadsafe(self._drop(url), self._loop)
+        self._ready.append(self._start(self._renew(url)))
 
     async def finish(self) -> None:
-        """Wait for what is being made and dropped."""
+        """Wait for what is being prepared."""
         async with self._turn:
             pass
+
+    def _start(self, work: Coroutine[Any, Any, str]) -> Future[str]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def _create(self) -> str:
         async with self._turn:
             return await self._server.create()
 
-    async def _drop(self, url: str) -> None:
+    async def _renew(self, url: str) -> str:
         async with self._turn:
+            if await self._server.renew(url):
+                return url
             await self._server.drop(url)
+            return await self._server.create()
 
 
 class EmptiedDatabase:
