@@ -1,4 +1,4 @@
-"""Plans of lists and counts: each reads a bounded part of a large table, by index."""
+"""Plans of lists, counts and bulk actions: each reads a bounded part of a large table, by index."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,8 +10,9 @@ import pytest
 from forge.core.job_filter import NEWEST, OLDEST, JobFilter
 from forge.core.lifecycle import Status
 from forge.jobs.counts import EXACT_LIMIT, SAMPLE_BLOCKS
-from forge.store import listing
+from forge.store import bulk, jobs, listing
 from forge.store.connection.database import Database
+from forge.store.jobs import RerunChanges
 from forge.store.listing import FILTERED, WINDOW, PageRange
 from forge.store.roles import grant_roles
 from forge.store.statement import Statement, load, name_of
@@ -47,6 +48,8 @@ MOVES = [
 
 MIDDLE = UUID(int=(1700000000000 + ROWS // 2) << 80)
 BAD = (Status.FAILED, Status.DEAD_LETTER)
+# Ids as FILL makes them, of each status.
+SOME = [UUID(int=(1700000000000 + n << 80) + (0x70008 << 60) + n) for n in range(1000, 1100)]
 ONE, TWO, THREE, NONE = (UUID(int=n) for n in (1, 2, 3, 99))
 
 
@@ -57,6 +60,10 @@ def pages(limit: int = LIMIT, before: UUID | None = None, **wanted: Any) -> Stat
 
 def counts(look_at: int, **wanted: Any) -> Statement[Any]:
     return listing.count_matching(JobFilter(**wanted), look_at)
+
+
+def chosen(after: UUID = OLDEST, **wanted: Any) -> Statement[Any]:
+    return bulk.choose(JobFilter(**wanted), after)
 
 
 def live(**wanted: Any) -> Statement[Any]:
@@ -95,6 +102,24 @@ AT_ONCE: dict[str, Statement[Any]] = {
     "counts of those that do a job again": counts(100, retry_of=ONE),
     "counts of a key": counts(10_000, idempotency_key="key 50"),
     "counts of children": counts(100, parent_id=ONE),
+    "to act on, children of a job without any": chosen(parent_id=NONE),
+    "to act on, that do no job again": chosen(retry_of=NONE),
+    "to act on, of a rare correlation": chosen(correlation_id=TWO),
+    "to act on, of a key": chosen(idempotency_key="key 50"),
+    "to act on, of a small tenant": chosen(tenant_id=7),
+    "to act on, by their ids": bulk.matching(JobFilter(job_type="type7"), SOME),
+}
+# What only workers may do, for a hundred jobs: each row costs its place in every index.
+PER_CHANGED_ROW = 60
+AS_WORKER: dict[str, Statement[Any]] = {
+    "lock": bulk.lock(JobFilter(statuses=(Status.PENDING,)), SOME),
+    "cancel": jobs.cancel(SOME, None, "why", request=ONE),
+    "give up": jobs.give_up(SOME, None, "why", request=ONE),
+    "erase": jobs.erase(SOME, None, "why", request=ONE),
+    "run now": jobs.reschedule(SOME, None, "why", request=ONE),
+    "reprioritise": jobs.reprioritise(SOME, None, "why", priority=100, request=ONE),
+    "move": jobs.move(SOME, None, "why", queue="slow", request=ONE),
+    "rerun": jobs.rerun(SOME, None, "why", None, RerunChanges(), request=ONE),
 }
 IN_A_WINDOW: dict[str, tuple[Statement[Any], int]] = {
     "of a type that is not there": (pages(job_type="x"), WINDOW),
@@ -112,6 +137,16 @@ IN_A_WINDOW: dict[str, tuple[Statement[Any], int]] = {
     ),
     "that wait": (live(statuses=(Status.PENDING,)), WINDOW),
     "that run": (live(statuses=(Status.RUNNING,), tenant_id=7), WINDOW),
+    "to act on, in the whole table": (chosen(job_type="x"), bulk.WINDOW),
+    "to act on, from the middle": (chosen(MIDDLE, job_type="x"), bulk.WINDOW),
+    "to act on, of a tenant": (chosen(tenant_id=1, job_type="x"), bulk.WINDOW),
+    "to act on, of a frequent correlation": (chosen(correlation_id=ONE), bulk.WINDOW),
+    "to act on, children": (chosen(parent_id=ONE), bulk.WINDOW),
+    "to act on, that ended badly": (chosen(statuses=BAD), 2 * bulk.WINDOW),
+    "to act on, that wait": (
+        bulk.choose_live(JobFilter(statuses=(Status.PENDING, Status.RUNNING)), OLDEST),
+        2 * bulk.MAX_LIVE,
+    ),
     "counts of the newest": (listing.count_newest(EXACT_LIMIT + 1, None), EXACT_LIMIT),
     "counts of what is live": (listing.count_live(EXACT_LIMIT + 1), 2 * EXACT_LIMIT),
     "counts of all": (listing.count_sample(SAMPLE_BLOCKS), 2 * SAMPLE_BLOCKS),
@@ -164,6 +199,10 @@ async def test_a_list_reads_a_bounded_part_of_a_large_table(
                 plan = await planned(explain, statement)
                 assert "Seq Scan" not in plan.ways_to("forge_jobs"), (name, role, statistics)
                 assert plan.buffers <= rows * PER_ROW, (name, role, statistics)
+            for name, statement in AS_WORKER.items() if role == "owner" else ():
+                plan = await planned(explain, statement)
+                assert "Seq Scan" not in plan.ways_to("forge_jobs"), (name, statistics)
+                assert plan.buffers <= len(SOME) * PER_CHANGED_ROW, (name, statistics)
 
 
 async def _act_for(connection: "asyncpg.Connection[Any]", name: str) -> None:
@@ -176,7 +215,7 @@ def test_every_way_to_list_and_count_is_looked_at() -> None:
     looked_at = {name_of(each) for each in AT_ONCE.values()}
     looked_at |= {name_of(each) for each, _ in IN_A_WINDOW.values()}
 
-    assert looked_at >= set(FILTERED)
+    assert looked_at | {name_of(each) for each in AS_WORKER.values()} >= set(FILTERED)
     counts = ("newest", "newest_of_tenant", "live", "ended", "sample")
     assert looked_at - set(FILTERED) == {
         "jobs/fingerprint",
