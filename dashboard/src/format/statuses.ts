@@ -51,7 +51,7 @@ export function isFinal(status: string): boolean {
   return FINAL.has(status);
 }
 
-const PRIORITIES: Readonly<Record<number, string>> = {
+const PRIORITY_NAMES: Readonly<Record<number, string>> = {
   100: 'critical',
   75: 'high',
   50: 'normal',
@@ -60,5 +60,8 @@ const PRIORITIES: Readonly<Record<number, string>> = {
 };
 
 export function priorityName(priority: number): string {
-  return PRIORITIES[priority] ?? `${priority}`;
+  return PRIORITY_NAMES[priority] ?? `${priority}`;
 }
+
+/** The names of all priorities, the highest first. */
+export const PRIORITIES = ['critical', 'high', 'normal', 'low', 'background'] as const;

@@ -30,12 +30,17 @@ export function methodOf(action: Action): string {
   return action.route.slice(0, action.route.indexOf(' '));
 }
 
-/** Carry out an action, and say so; return the error if it failed. */
-export async function perform(action: Action, reason = ''): Promise<ForgeError | undefined> {
+/** Carry out an action, say so, and pass on the answer; return the error if it failed. */
+export async function perform(
+  action: Action,
+  reason = '',
+  onDone?: (answer: unknown) => void,
+): Promise<ForgeError | undefined> {
   try {
     const answer = await call<unknown>(methodOf(action), action.path, action.body?.(reason));
     const { text, link } = action.done(answer);
     toasts.show(text, { link });
+    onDone?.(answer);
     return undefined;
   } catch (cause) {
     return cause as ForgeError;

@@ -140,9 +140,37 @@ async def test_job_is_cancelled_with_a_reason(dashboard: Dashboard) -> None:
     await dialog.get_by_role("button", name="Cancel job").click()
 
     await expect(page.locator("[data-status=cancelled]")).to_be_visible()
-    await expect(page.get_by_role("button", name="Cancel job…")).to_be_disabled()
+    await expect(page.locator("button", has_text="Cancel job…")).to_be_disabled()
     events = await dashboard.audit()
     assert ("job_cancelled", "ann", "wrong customer's data") in events
+
+
+async def test_waiting_job_gets_another_time_priority_and_queue(dashboard: Dashboard) -> None:
+    job = await dashboard.app.dispatch("greet", {}, delay="1h")
+    page = await dashboard.open(f"/jobs/{job.id}")
+    facts, dialog = panel(page, "Facts"), page.get_by_role("dialog")
+
+    async def change(button: str, label: str, value: str) -> None:
+        await page.locator("summary", has_text="More").click()
+        await page.get_by_role("button", name=f"{button}…").click()
+        field = dialog.get_by_label(label)
+        if await field.evaluate("(one) => one.tagName") == "SELECT":
+            await field.select_option(value)
+        else:
+            await field.fill(value)
+        await dialog.get_by_label("Reason").fill("the customer waits")
+        await dialog.get_by_role("button", name=button, exact=True).click()
+        await page.keyboard.press("Escape")
+
+    await change("Change priority", "Priority", "critical")
+    await expect(facts.get_by_text("default · critical")).to_be_visible()
+    await change("Move to another queue", "Queue", "imports")
+    await expect(facts.get_by_text("imports · critical")).to_be_visible()
+    await change("Reschedule job", "Run in", "3h")
+    await expect(facts.get_by_text("in 2 h")).to_be_visible()
+
+    events = [event for event, actor, notes in await dashboard.audit() if actor == "ann"]
+    assert sorted(events) == ["job_moved", "job_reprioritised", "job_rescheduled"]
 
 
 async def test_waiting_job_runs_now_and_a_final_one_is_deleted(dashboard: Dashboard) -> None:
@@ -171,6 +199,9 @@ async def test_buttons_are_those_that_the_caller_may_use(
         "POST /_api/jobs/{job_id}/cancel",
         "POST /_api/jobs/{job_id}/run_now",
         "POST /_api/jobs/{job_id}/rerun",
+        "POST /_api/jobs/{job_id}/reschedule",
+        "POST /_api/jobs/{job_id}/reprioritise",
+        "POST /_api/jobs/{job_id}/move",
         "DELETE /_api/jobs/{job_id}",
     }
 

@@ -1,6 +1,7 @@
 /** What can be done with one job. */
 import type { JobOut, RequestOut } from '../../api/schema';
 import { commandLine } from '../../format/commands';
+import { lookOf } from '../../format/statuses';
 import type { Action } from '../../ui/action';
 
 const OWNED = ['claimed', 'running'];
@@ -20,7 +21,7 @@ export function jobActions(job: Pick<JobOut, 'id' | 'job_type' | 'status'>): Job
       route: 'POST /_api/jobs/{job_id}/cancel',
       path: `${path}/cancel`,
       label: 'Cancel job…',
-      body: (reason) => (reason ? { reason } : {}),
+      body: withReason,
       command: (reason) => commandLine(['forge', 'jobs', 'cancel', job.id], { reason }),
       confirm: {
         effect: isOwned
@@ -28,7 +29,7 @@ export function jobActions(job: Pick<JobOut, 'id' | 'job_type' | 'status'>): Job
           : `${job.job_type} will not run. It stays in the list as cancelled.`,
         reason: 'optional',
       },
-      blocked: isFinal ? `The job is already ${job.status.replace('_', ' ')}.` : undefined,
+      blocked: isFinal ? `The job is already ${wordOf(job.status)}.` : undefined,
       done: requested('Cancellation requested.'),
     },
     {
@@ -36,19 +37,20 @@ export function jobActions(job: Pick<JobOut, 'id' | 'job_type' | 'status'>): Job
       path: `${path}/run_now`,
       label: 'Run now',
       command: () => commandLine(['forge', 'jobs', 'run-now', job.id]),
-      blocked: isOwned || isFinal ? `The job is ${job.status.replace('_', ' ')}.` : undefined,
+      blocked: isOwned || isFinal ? `The job is ${wordOf(job.status)}.` : undefined,
       done: requested('The job is due now.'),
     },
     {
       route: 'DELETE /_api/jobs/{job_id}',
       path,
       label: 'Delete job…',
-      command: () => commandLine(['forge', 'jobs', 'delete', job.id]),
+      body: withReason,
+      command: (reason) => commandLine(['forge', 'jobs', 'delete', job.id], { reason }),
       confirm: {
         effect: isFinal
           ? 'The job, its input, its output and its attempts are erased. This cannot be undone.'
           : `${job.job_type} will not run: a waiting job is cancelled, one that was tried before fails.`,
-        reason: 'none',
+        reason: 'optional',
       },
       blocked: isOwned ? 'The job is running; cancel it first.' : undefined,
       done: requested('Deletion requested.'),
@@ -56,8 +58,16 @@ export function jobActions(job: Pick<JobOut, 'id' | 'job_type' | 'status'>): Job
   ];
 }
 
+function withReason(reason: string): { reason?: string } {
+  return reason ? { reason } : {};
+}
+
+export function wordOf(status: string): string {
+  return lookOf(status).word;
+}
+
 /** A worker carries a request out: link to the job that does. */
-function requested(text: string): Action['done'] {
+export function requested(text: string): Action['done'] {
   return (answer) => {
     const { job_id } = answer as RequestOut;
     return { text, link: { href: `#/jobs/${job_id}`, text: 'Follow the request' } };

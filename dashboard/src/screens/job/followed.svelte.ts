@@ -34,3 +34,15 @@ export function follow(id: () => string): FollowedJob {
   });
   return followed;
 }
+
+/** Call `run` when a worker has carried a request out; return how to stop waiting. */
+export function whenFinal(jobId: string, run: () => void): () => void {
+  const end = session.client.connection.follow(jobId, undefined, {
+    onJob(_, isFinal) {
+      if (isFinal) queueMicrotask(run);
+    },
+    onState() {},
+    onError() {},
+  });
+  return end;
+}
