@@ -565,7 +565,7 @@ export interface components {
       };
       message: string;
       /** @enum {string} */
-      severity: 'info' | 'warning' | 'problem';
+      severity: 'ok' | 'info' | 'warning' | 'problem';
     };
     /** @description The status of the server. */
     Health: {

@@ -1,11 +1,13 @@
 /** Every screen: its address, its name, the route that it needs, and its component. */
 import type { Component } from 'svelte';
 import AuditScreen from './audit/AuditScreen.svelte';
+import DatabaseScreen from './database/DatabaseScreen.svelte';
 import CauseScreen from './dead_letters/CauseScreen.svelte';
 import DeadLettersScreen from './dead_letters/DeadLettersScreen.svelte';
 import LetterScreen from './dead_letters/LetterScreen.svelte';
 import JobScreen from './job/JobScreen.svelte';
 import JobsScreen from './jobs/JobsScreen.svelte';
+import OverviewScreen from './overview/OverviewScreen.svelte';
 import QueueScreen from './queues/QueueScreen.svelte';
 import QueuesScreen from './queues/QueuesScreen.svelte';
 import TypeScreen from './types/TypeScreen.svelte';
@@ -28,6 +30,14 @@ export interface Screen {
 }
 
 export const SCREENS: readonly Screen[] = [
+  {
+    path: '/overview',
+    title: 'Overview',
+    needs: 'GET /_api/statistics',
+    component: OverviewScreen,
+    navigation: true,
+    key: 'o',
+  },
   {
     path: '/jobs',
     title: 'Jobs',
@@ -88,6 +98,14 @@ export const SCREENS: readonly Screen[] = [
     title: 'Worker',
     needs: 'GET /_api/workers/{worker_id}',
     component: WorkerScreen,
+  },
+  {
+    path: '/database',
+    title: 'Database',
+    needs: 'GET /_api/findings',
+    component: DatabaseScreen,
+    navigation: true,
+    key: 'b',
   },
   {
     path: '/audit',

@@ -42,7 +42,7 @@ function optionsOf(target: HTMLElement, data: ChartData, options: ChartOptions):
     legend: { show: false },
     padding: [8, 8, 0, 0],
     cursor: { drag: { x: false, y: false }, y: false, points: { size: 6 } },
-    scales: { y: { range: (_, __, highest) => [0, Math.max(highest ?? 0, 1e-3) * 1.05] } },
+    scales: { y: { range: (_, __, highest) => [0, Math.max(highest ?? 0, 1e-3) * 1.15] } },
     series: [
       {},
       ...data.lines.map(({ label, tone }) => ({
@@ -57,7 +57,7 @@ function optionsOf(target: HTMLElement, data: ChartData, options: ChartOptions):
       {
         ...axis,
         size: 56,
-        space: 36,
+        space: 30,
         values: (_, splits) => splits.map((value) => options.format(value)),
       },
     ],

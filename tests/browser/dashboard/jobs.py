@@ -1,6 +1,8 @@
 """Job types of the dashboard's tests: they end as their names say, when a test lets them."""
 
-from pydantic import BaseModel
+from typing import Literal
+
+from pydantic import BaseModel, Field
 
 from forge import Forge, JobContext, NonRetryable, Retry
 from tests.browser.jobs import stage
@@ -45,6 +47,16 @@ class MailServer:
 mail_server = MailServer()
 
 
+class Resize(BaseModel):
+    """An image, and what becomes of it."""
+
+    image_id: int
+    format: Literal["png", "webp"]
+    is_public: bool | None = None
+    caption: str = Field("", description="Shown below the image.")
+    sizes: list[int] = []
+
+
 def register(app: Forge) -> None:
     """Register the types with an app."""
 
@@ -60,6 +72,11 @@ def register(app: Forge) -> None:
     @app.job
     async def greet(ctx: JobContext, input: dict[str, object]) -> dict[str, object]:
         """Return the input."""
+        return input
+
+    @app.job(queue="images")
+    async def resize(ctx: JobContext, input: Resize) -> Resize:
+        """Resize an image."""
         return input
 
     @app.job

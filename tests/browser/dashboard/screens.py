@@ -16,6 +16,8 @@ async def fill(dashboard: Dashboard) -> dict[str, str]:
     letter = (await dashboard.app.dead_letters.list()).items[0]
     worker = (await dashboard.app.get(story.id)).worker_id
     return {
+        "overview": "/overview",
+        "database": "/database",
         "jobs": "/jobs",
         "jobs-empty": "/jobs?q=nothing&tag=none",
         "job-failed": f"/jobs/{failed.id}",

@@ -46,6 +46,12 @@ async def test_an_operator_reads_the_findings(
     assert "no live worker has that type" in found["message"]
     assert found["facts"]["job_type"] == "export_users"
     assert "ok" not in {item["severity"] for item in items}
+    everything = await http.get(
+        "/_api/findings", params={"include_ok": "true"}, headers=token("staff")
+    )
+    checks = everything.json()["items"]
+    assert checks[: len(items)] == items
+    assert {"migrations", "version"} <= {item["code"] for item in checks[len(items) :]}
 
 
 @pytest.mark.parametrize("path", ["/_api/overview", "/_api/findings"])

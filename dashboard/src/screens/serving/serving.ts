@@ -30,18 +30,21 @@ export interface Wanted {
 }
 
 export async function loadServing(wanted: Wanted, signal: AbortSignal): Promise<Serving> {
-  const [statistics, backlog, workers, pauses] = await Promise.all([
-    loadTotals(wanted, signal),
-    ifAllowed<ItemsBacklogItemOut>('/_api/backlog', signal),
+  const [figures, workers, pauses] = await Promise.all([
+    loadFigures(wanted, signal),
     ifAllowed<ItemsWorkerOut>('/_api/workers', signal),
     ifAllowed<ItemsPauseOut>('/_api/pauses', signal),
   ]);
-  return {
-    statistics,
-    backlog: backlog?.items,
-    workers: workers?.items,
-    pauses: pauses?.items,
-  };
+  return { ...figures, workers: workers?.items, pauses: pauses?.items };
+}
+
+/** Load what ended, waits and runs; not who serves it. */
+export async function loadFigures(wanted: Wanted, signal: AbortSignal): Promise<Serving> {
+  const [statistics, backlog] = await Promise.all([
+    loadTotals(wanted, signal),
+    ifAllowed<ItemsBacklogItemOut>('/_api/backlog', signal),
+  ]);
+  return { statistics, backlog: backlog?.items, workers: undefined, pauses: undefined };
 }
 
 /** A tenant has statistics of all its types together only. */
@@ -49,11 +52,13 @@ export function hasStatistics(): boolean {
   return session.me?.tenant_id === null && session.can('GET /_api/statistics/by_type');
 }
 
-async function loadTotals(
+/** Load totals; those of a tenant are of all types together. */
+export async function loadTotals(
   { type, queue, group, period }: Wanted,
   signal: AbortSignal,
 ): Promise<readonly TypeStatisticsOut[] | undefined> {
-  if (!hasStatistics()) return undefined;
+  const isTotal = group === 'all' && session.can('GET /_api/statistics/by_type');
+  if (!isTotal && !hasStatistics()) return undefined;
   const query = { ...rangeOf(period, Date.now()), type, queue, group };
   return (await get<StatisticsByTypeOut>('/_api/statistics/by_type', query, signal)).items;
 }

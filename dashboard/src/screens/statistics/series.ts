@@ -7,27 +7,27 @@ import type { ChartData } from '../../ui/time_chart';
 const LAG = 10_000;
 const MINUTE = 60_000;
 
-/** Return the steps that are complete: one that goes on would look like a fall. */
-export function completePoints(statistics: JobStatisticsOut, now: number): StatisticsPointOut[] {
-  const step = stepOf(statistics);
-  const complete = statistics.series.filter(({ at }) => Date.parse(at) + step + LAG <= now);
-  return complete.length ? complete : statistics.series;
+/** Return the steps of which at least a minute was counted: less would look like a fall. */
+export function countedPoints(statistics: JobStatisticsOut, now: number): StatisticsPointOut[] {
+  return statistics.series.filter((point) => countedMinutes(point, statistics, now) >= 1);
 }
 
-export function stepOf({ step }: JobStatisticsOut): number {
+/** Return how much of a step was counted. */
+function countedMinutes({ at }: StatisticsPointOut, of: JobStatisticsOut, now: number): number {
+  return Math.min(stepOf(of), now - LAG - Date.parse(at)) / MINUTE;
+}
+
+function stepOf({ step }: JobStatisticsOut): number {
   return parseDuration(step) ?? MINUTE;
 }
 
-export function throughput(points: readonly StatisticsPointOut[], step: number): ChartData {
+export function throughput(statistics: JobStatisticsOut, now: number): ChartData {
+  const points = countedPoints(statistics, now);
+  const rate = (point: StatisticsPointOut) =>
+    (point.completed + point.failed) / countedMinutes(point, statistics, now);
   return {
     times: timesOf(points),
-    lines: [
-      {
-        label: 'ended',
-        tone: 'running',
-        values: points.map((point) => ((point.completed + point.failed) * MINUTE) / step),
-      },
-    ],
+    lines: [{ label: 'ended', tone: 'running', values: points.map(rate) }],
   };
 }
 

@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from time import monotonic
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
+from forge.core.finding import Severity, most_severe_first
 from forge.core.lifecycle import Status
 from forge.http.auth.access import OperatingStaff
 from forge.http.fields import Items
@@ -68,7 +70,7 @@ class FindingOut(BaseModel):
     """Something that an operator should know."""
 
     code: str
-    severity: Literal["info", "warning", "problem"]
+    severity: Severity
     message: str
     action: str | None = Field(description="What to do about it.")
     facts: Annotated[
@@ -102,12 +104,20 @@ async def get_overview(request: Request, caller: OperatingStaff) -> Any:
 
 
 @router.get("/_api/findings", operation_id="list_findings", response_model=Items[FindingOut])
-async def list_findings(request: Request, caller: OperatingStaff) -> Any:
+async def list_findings(
+    request: Request,
+    caller: OperatingStaff,
+    include_ok: Annotated[bool, Query(description="Also the checks that passed.")] = False,
+) -> Any:
     """List what an operator should know, as `forge doctor` does, the most severe first.
 
     A server runs the checks at most every ten seconds.
     """
-    found = await _repeated(request, "findings", caller.app.findings, FINDINGS_AGE).get()
+    check = partial(caller.app.findings, include_ok=True)
+    checks = await _repeated(request, "findings", check, FINDINGS_AGE).get()
+    found = most_severe_first(checks)
+    if include_ok:
+        found += [check for check in checks if check.severity == "ok"]
     return {"items": [asdict(finding) for finding in found]}
 
 

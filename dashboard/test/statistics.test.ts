@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import type { JobStatisticsOut } from '../src/api/schema';
+import { countedPoints, failures, throughput } from '../src/screens/statistics/series';
+
+const NONE = { p50: null, p95: null, p99: null };
+const NOW = Date.parse('2026-05-04T12:03:10Z');
+
+function statistics(step: string, ...points: [string, number, number][]): JobStatisticsOut {
+  return {
+    from: '',
+    to: '',
+    step,
+    series: points.map(([at, completed, failed]) => ({
+      at: `2026-05-04T${at}:00Z`,
+      completed,
+      failed,
+      retried: 0,
+      crashed: 0,
+      wait_ms: NONE,
+      run_ms: NONE,
+    })),
+  };
+}
+
+test('a minute that goes on is left out, and what was not yet written is not counted', () => {
+  const found = statistics('1m', ['12:01', 60, 0], ['12:02', 60, 0], ['12:03', 3, 0]);
+
+  expect(countedPoints(found, NOW).map(({ at }) => at.slice(11, 16))).toEqual(['12:01', '12:02']);
+});
+
+test('a long step that goes on is a rate over the part that has passed', () => {
+  const found = statistics('1h', ['11:00', 600, 0], ['12:00', 25, 5]);
+
+  expect(throughput(found, NOW).lines[0]?.values).toEqual([10, 10]);
+});
+
+test('a step in which nothing ended has no share of failures', () => {
+  const found = statistics('1m', ['12:01', 3, 1], ['12:02', 0, 0]);
+
+  expect(failures(countedPoints(found, NOW)).lines[0]?.values).toEqual([25, null]);
+});
