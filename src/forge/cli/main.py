@@ -31,6 +31,7 @@ CommandTable = Mapping[str, str | CommandGroup]
 COMMANDS: CommandTable = {
     "audit": "forge.cli.audit:audit",
     "bench": "forge.cli.bench:bench",
+    "completion": "forge.cli.completion:completion",
     "dev": "forge.cli.processes.dev:dev",
     "dispatch": "forge.cli.dispatch:dispatch",
     "dlq": CommandGroup(
@@ -48,6 +49,7 @@ COMMANDS: CommandTable = {
         "Write code for other languages from the app's job types.",
         {"typescript": "forge.cli.generate.typescript:typescript"},
     ),
+    "init": "forge.cli.init:init",
     "jobs": CommandGroup(
         "List, show and explain jobs; cancel, delete, rerun, reschedule and move them.",
         {

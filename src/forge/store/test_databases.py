@@ -141,7 +141,7 @@ class DatabaseServer:
         await self._command("testing/rename_database", unfinished, self._template)
 
     async def _objects_of_template(self) -> str:
-        # In a comment, because a database that somebody is connected to cannot be copied.
+        # In a comment: while a session is connected to a database, it cannot be copied.
         if self._objects is None:
             found = await self._fetch("testing/description", self._template)
             self._objects = str(found[0]["description"]) if found else ""
