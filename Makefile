@@ -21,7 +21,7 @@ BENCHMARKS ?= benchmarks $(addprefix benchmarks.,live schedules dead_letters rep
 	testing_kit)
 
 .DEFAULT_GOAL := help
-.PHONY: help run feeds firm images trackers test check faults bench format lock clean
+.PHONY: help run feeds firm images trackers test check faults bench format docs lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,13 +70,16 @@ format: $(READY) ## format the code and write the generated files
 	$(BIN)/python -m tools.dashboard biome check --write .
 	$(BIN)/forge generate typescript $(TRACKERS)
 
+docs: $(READY) ## build the documentation site into site/; warnings are errors
+	$(BIN)/python -m tools.docs_site
+
 lock: $(READY) ## choose the newest versions and pin them
 	$(COMPILE) --all-extras pyproject.toml requirements/run.in requirements/dev.in -o requirements/dev.lock
 	$(COMPILE) --extra embedded --extra server --constraints requirements/dev.lock --no-annotate \
 		pyproject.toml requirements/run.in -o requirements/run.lock
 
 clean: ## remove what the other commands made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .faults \
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .faults \
 		clients/typescript/node_modules clients/typescript/dist dashboard/node_modules
 
 $(READY): requirements/dev.lock $(CAN_RUN)
