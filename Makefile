@@ -21,7 +21,7 @@ BENCHMARKS ?= benchmarks $(addprefix benchmarks.,live schedules dead_letters rep
 	testing_kit)
 
 .DEFAULT_GOAL := help
-.PHONY: help run feeds firm images trackers test check faults bench format docs lock clean
+.PHONY: help run feeds firm images trackers test check django faults bench format docs lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ check: $(READY) ## format, lint, types, import contracts, generated files
 	$(BIN)/python -m tools.generate --check
 	$(BIN)/forge generate typescript $(TRACKERS) --check
 
+django: $(READY) ## run the Django tests on 4.2, 5.2, 6.0 and 6.1, where Python 3.12 is installed
+	$(BIN)/python -m tools.django_versions
+
 faults: $(READY) ## every fault of the fault bench as a table, and the long chaos run
 	@status=0; $(BIN)/python -m faultbench $(FAULTS) || status=1; \
 		$(BIN)/python -m pytest -m slow tests/faults tests/faultbench tests/deploy || status=1; exit $$status
@@ -77,6 +80,8 @@ lock: $(READY) ## choose the newest versions and pin them
 	$(COMPILE) --all-extras pyproject.toml requirements/run.in requirements/dev.in -o requirements/dev.lock
 	$(COMPILE) --extra embedded --extra server --constraints requirements/dev.lock --no-annotate \
 		pyproject.toml requirements/run.in -o requirements/run.lock
+	$(subst 3.11,3.12,$(COMPILE)) --extra embedded --extra server --extra django --no-annotate \
+		pyproject.toml requirements/django.in -o requirements/django.lock
 
 clean: ## remove what the other commands made
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .faults \

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from forge.app import Forge
     from forge.integrations.django.task_backend import ForgeBackend
     from forge.integrations.django.task_definitions import job_options
+    from forge.integrations.django.tenants import TenantMiddleware
 
     app: Forge
 
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 # package before its settings and models are ready.
 _NAMES = {
     "ForgeBackend": "forge.integrations.django.task_backend",
+    "TenantMiddleware": "forge.integrations.django.tenants",
     "app": "forge.integrations.django.project_app",
     "job_options": "forge.integrations.django.task_definitions",
 }
-__all__ = ["ForgeBackend", "app", "job_options"]
+__all__ = ["ForgeBackend", "TenantMiddleware", "app", "job_options"]
 
 
 def __getattr__(name: str) -> Any:

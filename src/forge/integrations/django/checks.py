@@ -10,6 +10,7 @@ from django.db import connections
 
 from forge.core.errors import ConfigError
 from forge.integrations.django.settings import URL_VARIABLE, DjangoSettings, forge_config
+from forge.integrations.django.tenants import tenant_function
 
 
 @register()
@@ -18,6 +19,7 @@ def check_settings(app_configs: Any = None, **_: Any) -> list[CheckMessage]:
     try:
         alias = DjangoSettings.current().database
         forge_config()
+        tenant_function()
     except ConfigError as error:
         return [Error(problem, id="forge.E001") for problem in error.problems]
     return [*_check_database(alias), *_check_variable()]

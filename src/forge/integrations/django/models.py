@@ -120,6 +120,7 @@ class Job(ForgeModel):
             ("user", "Can dispatch, read and cancel jobs (role user)"),
             ("staff", "Can read queues, schedules, workers and the audit log (role staff)"),
             ("manager", "Can delete jobs, review dead letters, change schedules (role manager)"),
+            ("operator", "Can access the jobs of every tenant"),
         )
 
     def __str__(self) -> str:

@@ -13,6 +13,7 @@ from forge.core.job import BUILTIN_QUEUE
 from forge.definitions.job import JobDefinition
 from forge.integrations.django.database import database_url, joined_transaction
 from forge.integrations.django.settings import NAME, forge_config
+from forge.integrations.django.tenants import current_tenant
 from forge.integrations.django.wake import wake_on_commit
 from forge.jobs.handle import JobHandle
 from forge.store.borrowed import without_loop
@@ -92,6 +93,7 @@ class DjangoSyncForge(SyncForge):
         if conn is not None:
             return super().dispatch(job, input, conn=conn, notify=notify, **options)
         dispatcher = self._app.dispatcher
+        options = _of_the_request(options)
         with joined_transaction() as own:
             made = without_loop(own, dispatcher.dispatch_on(own, job, input, options))
             wake_on_commit(own, 1, is_request=_is_request(job))
@@ -110,10 +112,17 @@ class DjangoSyncForge(SyncForge):
         if conn is not None:
             return super().dispatch_many(job, inputs, conn=conn, notify=notify, **options)
         dispatcher = self._app.dispatcher
+        options = _of_the_request(options)
         with joined_transaction() as own:
             count = without_loop(own, dispatcher.dispatch_many_on(own, job, inputs, options))
             wake_on_commit(own, count)
         return count
+
+
+def _of_the_request(options: "DispatchOptions") -> "DispatchOptions":
+    """Add the tenant of the request that dispatches, if there is one."""
+    tenant = current_tenant()
+    return options if tenant is None or "tenant_id" in options else {**options, "tenant_id": tenant}
 
 
 def _is_request(job: Job) -> bool:

@@ -24,6 +24,8 @@ class DjangoSettings(NamedTuple):
     database: str = "default"
     # The modules of each installed app that define jobs; "tasks" too where TASKS names Forge.
     autodiscover: tuple[str, ...] = ("jobs",)
+    # The dotted path of a function that returns the tenant of a request.
+    tenant: str | None = None
 
     @classmethod
     def current(cls) -> Self:
@@ -37,6 +39,8 @@ class DjangoSettings(NamedTuple):
         found = {KEYS[key]: value for key, value in given.items() if key in KEYS}
         if "database" in found and not isinstance(found["database"], str):
             problems.append(f'{NAME}: DATABASE must be an alias of DATABASES, such as "default"')
+        if "tenant" in found and not isinstance(found["tenant"], str):
+            problems.append(f'{NAME}: TENANT must name a function, such as "shop.tenants.of"')
         if "autodiscover" in found:
             modules = found["autodiscover"]
             if isinstance(modules, list | tuple) and all(isinstance(one, str) for one in modules):

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,33 +16,54 @@ from forge.integrations.django import app
 @contextmanager
 def working() -> Iterator[None]:
     """Run a worker in a thread during the block."""
-    started = threading.Event()
-    running: dict[str, Any] = {}
-
-    async def run() -> None:
-        own = app.clone()
-        worker = Worker(own)
-        running.update({"loop": asyncio.get_running_loop(), "worker": worker})
-        task = asyncio.create_task(worker.run())
-        await asyncio.wait(
-            [task, asyncio.create_task(worker.started.wait())], return_when="FIRST_COMPLETED"
-        )
-        started.set()
-        try:
-            await task
-        finally:
-            await own.close()
-
-    thread = threading.Thread(target=asyncio.run, args=(run(),))
+    thread = WorkerThread()
     thread.start()
     try:
-        assert started.wait(30)
+        assert thread.started.wait(60)
+        assert thread.error is None, repr(thread.error)
         yield
     finally:
-        running["loop"].call_soon_threadsafe(running["worker"].drain)
-        thread.join(30)
+        thread.drain()
+        thread.join(60)
         assert not thread.is_alive()
         app.sync.close()
+
+
+class WorkerThread(threading.Thread):
+    """A worker with a loop of its own, as `forge worker` is in its process."""
+
+    def __init__(self) -> None:
+        super().__init__(name="worker")
+        self.started = threading.Event()
+        self.error: BaseException | None = None
+        self._loop = asyncio.new_event_loop()
+        self._worker: Worker | None = None
+
+    def run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            try:
+                runner.run(self._work())
+            except BaseException as error:
+                self.error = error
+            finally:
+                self.started.set()
+
+    def drain(self) -> None:
+        if self._worker is not None and self.is_alive():
+            self._loop.call_soon_threadsafe(self._worker.drain)
+
+    async def _work(self) -> None:
+        own = app.clone()
+        self._worker = Worker(own)
+        running = asyncio.create_task(self._worker.run())
+        starting = asyncio.create_task(self._worker.started.wait())
+        await asyncio.wait([running, starting], return_when="FIRST_COMPLETED")
+        self.started.set()
+        try:
+            await running
+        finally:
+            starting.cancel()
+            await own.close()
 
 
 def finished(result: Any) -> Any:
@@ -52,6 +73,13 @@ def finished(result: Any) -> Any:
         assert time.monotonic() < deadline, result
         result.refresh()
     return result
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
 
 
 def job_rows(columns: str = "job_type, input") -> list[Any]:

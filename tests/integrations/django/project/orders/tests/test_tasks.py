@@ -150,7 +150,7 @@ class Run(TransactionTestCase):
             done = finished(result)
 
         assert (done.status, done.return_value) == (TaskResultStatus.SUCCESSFUL, 1)
-        assert [type for type, _ in job_rows()] == ["orders.tasks.count_orders"]
+        self.assertEqual(job_rows("job_type"), [("orders.tasks.count_orders",)])
         assert done.enqueued_at <= done.started_at <= done.finished_at
         assert done.attempts == 1
 

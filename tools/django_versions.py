@@ -1,0 +1,129 @@
+"""Run the Django tests on every supported version: `python -m tools.django_versions`.
+
+Django 6.0 and later need Python 3.12, so this uses a second interpreter, where one is installed,
+with a virtual environment of its own. The contract needs Django's own tests, which its sdist has.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+from time import perf_counter
+
+import psycopg
+
+from forge.store.embedded import Binaries, Cluster
+
+ROOT = Path(__file__).parent.parent
+PROJECT = ROOT / "tests" / "integrations" / "django" / "project"
+LOCK = ROOT / "requirements" / "django.lock"
+VENV = ROOT / ".venv-django"
+PYTHON = VENV / "bin" / "python"
+CANDIDATES = ("python3.12", "python3.13", "python3.14")
+# Of these only Django itself is installed, in a folder of its own; the lock has the newest one.
+OLDER = ("4.2.30", "5.2.19", "6.0.10")
+NEWEST = "6.1.3"
+TESTS = VENV / "django-tests"
+
+
+def main() -> int:
+    interpreter = _interpreter()
+    if interpreter is None:
+        print(
+            "Django 6.0 and 6.1 are NOT tested: they need Python 3.12 or newer, and none of "
+            f"{', '.join(CANDIDATES)} is installed"
+        )
+        return 0
+    _install(interpreter)
+    with tempfile.TemporaryDirectory(prefix="forge-django-") as folder:
+        server = Cluster(Path(folder) / "postgres", Binaries.from_wheel(), {"fsync": "off"})
+        server.init()
+        server.start()
+        try:
+            passed = [_test(version, server) for version in (*OLDER, NEWEST)]
+        finally:
+            server.stop("immediate")
+    return 0 if all(passed) else 1
+
+
+def _interpreter() -> str | None:
+    """Return the first interpreter that starts: pyenv's commands do for chosen versions only."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
+    found = [path for name in CANDIDATES if (path := shutil.which(name))]
+    found += [str(path) for path in sorted(pyenv.glob("versions/3.1[2-9].*/bin/python"))]
+    return next(filter(_runs, found), None)
+
+
+def _runs(command: str) -> bool:
+    asked = subprocess.run([command, "-c", "import ensurepip, ssl"], capture_output=True)
+    return asked.returncode == 0
+
+
+def _install(interpreter: str) -> None:
+    """Make the environment, unless it has what this file and the lock say."""
+    stamp = sha256(LOCK.read_bytes() + Path(__file__).read_bytes()).hexdigest()
+    marker = VENV / "ready"
+    if marker.exists() and marker.read_text() == stamp:
+        return
+    shutil.rmtree(VENV, ignore_errors=True)
+    subprocess.run([interpreter, "-m", "venv", str(VENV)], check=True)
+    _pip("install", "--require-hashes", "-r", str(LOCK))
+    _pip("install", "--no-deps", "--no-build-isolation", "-e", str(ROOT))
+    for version in OLDER:
+        _pip("install", "--no-deps", "--target", str(_folder(version)), f"Django=={version}")
+    _pip("download", "--no-binary", ":all:", "--no-deps", f"Django=={NEWEST}", "-d", str(VENV))
+    (sdist,) = VENV.glob("[dD]jango-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        for member in archive.getmembers():
+            _, _, path = member.name.partition("/tests/")
+            if path.startswith("tasks/") and (source := archive.extractfile(member)):
+                target = TESTS / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(source.read())
+    marker.write_text(stamp)
+
+
+def _pip(*arguments: str) -> None:
+    subprocess.run([str(PYTHON), "-m", "pip", *arguments, "-q"], check=True)
+
+
+def _folder(version: str) -> Path:
+    return VENV / f"django-{version}"
+
+
+def _test(version: str, server: Cluster) -> bool:
+    """Run the project's tests on one version, with the contract on the newest."""
+    name = f"shop_{version.replace('.', '_')}"
+    with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
+        admin.execute(f"create database {name}".encode())
+    is_newest = version == NEWEST
+    own = {key: value for key, value in os.environ.items() if not key.startswith("FORGE_")}
+    env = own | {
+        "PYTHONPATH": str(TESTS if is_newest else _folder(version)),
+        "SHOP_DATABASE": server.url(name),
+        "DJANGO_SETTINGS_MODULE": "shop.settings",
+    }
+    labels = ["orders", "contract"] if is_newest else ["orders"]
+    began = perf_counter()
+    ended = subprocess.run(
+        [str(PYTHON), "manage.py", "test", "--no-input", *labels],
+        cwd=PROJECT,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    if ended.returncode:
+        print(f"Django {version}:\n{ended.stdout}{ended.stderr}", file=sys.stderr)
+        return False
+    ran = next(line for line in ended.stderr.splitlines() if line.startswith("Ran "))
+    print(f"Django {version}: {ran}; with its start {perf_counter() - began:.0f} s", flush=True)
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())
