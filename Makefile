@@ -17,8 +17,8 @@ FAULTS ?=
 TRACKERS := examples/export_users/frontend/src/lib/forge --app examples.export_users.app:app
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header -q
-BENCHMARKS ?= benchmarks $(addprefix benchmarks.,live schedules dead_letters reprocess telemetry hostile \
-	testing_kit)
+BENCHMARKS ?= benchmarks $(addprefix benchmarks.,live schedules dead_letters reprocess bulk \
+	telemetry hostile testing_kit)
 
 .DEFAULT_GOAL := help
 .PHONY: help run feeds firm images trackers test check django faults bench format docs lock clean

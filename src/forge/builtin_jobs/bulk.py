@@ -18,6 +18,7 @@ from forge.core.bulk import BulkAction
 from forge.core.errors import StatementRefused
 from forge.core.job import BUILTIN_QUEUE
 from forge.core.job_filter import OLDEST, id_at, moment_of
+from forge.core.pace import PAUSE, SHORTEST_PAUSE, Pace
 from forge.core.payload import encode
 from forge.core.signals import Snooze
 from forge.definitions.job import job
@@ -35,10 +36,6 @@ BULK = "forge.bulk"
 SLICE = 500
 # Seconds after which an attempt ends and another one continues, so that a worker can stop soon.
 ATTEMPT = 2.0
-PAUSE = 1.0
-SHORTEST_PAUSE = 0.05
-# A slice that is late by at most this many seconds catches up. A later one does not.
-MAX_CATCH_UP = 0.25
 # Jobs that other transactions have locked and that are tried again, and for how many seconds at the
 # end.
 MAX_LOCKED = 1000
@@ -158,9 +155,7 @@ class BulkWork:
             return Snooze(timedelta(seconds=PAUSE))
         if self._wanted.rate is None:
             return Snooze(timedelta(seconds=SHORTEST_PAUSE))
-        # Not a whole pause from now, or the time that this attempt took would be lost.
-        left = so_far.paced + self._pause - time.time()
-        return Snooze(timedelta(seconds=min(self._pause, max(SHORTEST_PAUSE, left))))
+        return Snooze(Pace(self._wanted.rate, so_far.paced).delay(time.time()))
 
     def report(self, reason: str | None) -> dict[str, Any]:
         so_far = self._so_far
@@ -174,20 +169,14 @@ class BulkWork:
             "stopped": reason,
         }
 
-    @property
-    def _pause(self) -> float:
-        return PAUSE if self._wanted.rate is None else max(PAUSE, 1 / self._wanted.rate)
-
     def _due(self) -> int:
         """How many jobs are due by now at the wanted rate."""
-        so_far, rate = self._so_far, self._wanted.rate
+        rate = self._wanted.rate
         if rate is None:
             return SLICE
-        earliest = self._now - self._pause - MAX_CATCH_UP
-        # Another worker's clock may be ahead, by which the last slice was taken.
-        paced = min(max(so_far.paced, earliest), self._now)
-        self._so_far = replace(so_far, paced=paced)
-        return round((self._now - paced) * rate)
+        pace = Pace(rate, self._so_far.paced).caught_up(self._now)
+        self._so_far = replace(self._so_far, paced=pace.taken_until)
+        return pace.due(self._now)
 
     async def _choose(self) -> None:
         """Choose the next jobs, or find that there are none."""
@@ -256,7 +245,9 @@ class BulkWork:
         so_far = self._so_far
         after = max(so_far.after, str(ids[-1]))
         rate = self._wanted.rate
-        paced = so_far.paced if rate is None else so_far.paced + len(ids) / rate
+        paced = so_far.paced
+        if rate is not None:
+            paced = Pace(rate, paced).after(len(ids)).taken_until
         return replace(so_far, after=after, paced=paced)
 
     async def _remember(self, so_far: BulkProgress) -> None:

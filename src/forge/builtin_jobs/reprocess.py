@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge.core.job import BUILTIN_QUEUE
 from forge.core.lifecycle import Status
+from forge.core.pace import Pace
 from forge.core.payload import encode
 from forge.core.signals import Snooze
 from forge.dead_letters.bulk import ReprocessRequest
@@ -30,11 +31,6 @@ BATCH = 1250
 MAX_BATCHES = 10
 # Jobs that are looked at until they end, to notice when they fail again.
 MAX_WATCHED = 200
-PAUSE = 1.0
-# A slice that is late by at most this many seconds catches up. A later one does not: the rate
-# protects what the jobs call, also after all workers were down for an hour.
-MAX_CATCH_UP = 0.25
-SHORTEST_PAUSE = 0.05
 FAILED = {Status.FAILED, Status.DEAD_LETTER}
 
 
@@ -169,15 +165,14 @@ class Reprocessing:
         so_far, wanted = self._so_far, self._wanted
         if so_far.released is None and (so_far.canaries or not wanted.canary):
             so_far.released = self._now
-            so_far.paced = self._now - self._pause
+            so_far.paced = self._now - self._pace.pause
         if so_far.released is None:
             return wanted.canary
         if so_far.exhausted is not None:
             return 0
-        earliest = self._now - self._pause - MAX_CATCH_UP
-        # Another worker's clock may be ahead, by which the last slice was taken.
-        so_far.paced = min(max(so_far.paced, earliest), self._now)
-        return min(BATCH, round((self._now - so_far.paced) * wanted.rate))
+        pace = self._pace.caught_up(self._now)
+        so_far.paced = pace.taken_until
+        return min(BATCH, pace.due(self._now))
 
     async def advance(self, count: int) -> None:
         """Take the next dead letters, or find that there are none."""
@@ -189,22 +184,21 @@ class Reprocessing:
             so_far.exhausted = self._now
             return
         so_far.batch = chosen
-        so_far.paced += len(chosen) / wanted.rate
+        so_far.paced = self._pace.after(len(chosen)).taken_until
         await self._remember()
         await self._reprocess(chosen)
 
     async def pause(self) -> Snooze:
         """Write the checkpoint, and return when to continue."""
         await self._remember()
-        so_far, pause = self._so_far, self._pause
+        so_far, pace = self._so_far, self._pace
         if so_far.released is not None and so_far.exhausted is None:
-            # Not a whole pause from now, or the time that this slice took would be lost.
-            pause = min(pause, max(SHORTEST_PAUSE, so_far.paced + pause - time.time()))
-        return Snooze(timedelta(seconds=pause))
+            return Snooze(pace.delay(time.time()))
+        return Snooze(timedelta(seconds=pace.pause))
 
     @property
-    def _pause(self) -> float:
-        return max(PAUSE, 1 / self._wanted.rate)
+    def _pace(self) -> Pace:
+        return Pace(self._wanted.rate, self._so_far.paced)
 
     async def end(self, event: str, reason: str | None) -> dict[str, Any]:
         so_far, wanted = self._so_far, self._wanted
