@@ -35,6 +35,10 @@ class Terminal:
     def shown(self) -> str:
         return self._shown.decode(errors="replace")
 
+    def press(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._screen, keys.encode())
+
     def ctrl_c(self) -> None:
         """Press Ctrl-C: interrupt every process of the foreground group."""
         os.killpg(self.process.pid, signal.SIGINT)

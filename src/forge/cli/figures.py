@@ -42,6 +42,15 @@ def milliseconds(value: float | None) -> str:
     raise AssertionError("the last unit takes a minute and more")
 
 
+def duration(seconds: float) -> str:
+    """Format a duration of seconds and more.
+
+    >>> duration(4.2), duration(0.3), duration(250)
+    ('4 s', '0 s', '4 m 10 s')
+    """
+    return f"{seconds:.0f} s" if seconds < 60 else milliseconds(seconds * 1000)
+
+
 def per_minute(value: float) -> str:
     """Format a rate.
 

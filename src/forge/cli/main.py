@@ -86,6 +86,7 @@ COMMANDS: CommandTable = {
     "server": "forge.cli.processes.server:server",
     "stats": "forge.cli.stats:stats",
     "token": CommandGroup("Create tokens for the server.", {"create": "forge.cli.tokens:create"}),
+    "top": "forge.cli.top.command:top",
     "worker": "forge.cli.processes.worker:worker",
     "workers": CommandGroup(
         "List workers; show, drain and resume them.",
@@ -166,7 +167,9 @@ def run(arguments: Sequence[str], name: str = "forge") -> int:
             # Escape characters that the terminal's encoding lacks.
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = forge.main(list(arguments), prog_name=name, standalone_mode=False)
+        # As on https://no-color.org; rich follows it by itself.
+        color = False if os.environ.get("NO_COLOR") else None
+        code = forge.main(list(arguments), prog_name=name, standalone_mode=False, color=color)
         return code if isinstance(code, int) else 0
     except click.exceptions.Abort:
         return INTERRUPTED

@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 
     from forge.core.finding import Finding
 
+# The sixteen ANSI colours, so that the terminal's theme decides how they look.
 COLOURS = {
+    "pending": "dim",
     "completed": "green",
     "running": "cyan",
     "claimed": "cyan",
     "retry": "yellow",
     "failed": "red",
     "dead_letter": "red",
-    "cancelled": "dim",
+    "cancelled": "magenta",
+    "paused": "magenta",
     "alive": "green",
     "draining": "yellow",
     "drained": "yellow",
