@@ -205,8 +205,9 @@ def _flat_line(
     async def cost(others: int) -> float:
         return float(getattr(await flat.claim_cost(dsn, scene, others), part))
 
-    ratio = Ratio(f"claim, {many:,} {scene.name}: {part}", "≤ 1.3", lower_is_better=True)
-    return ratio, lambda: cost(many), lambda: cost(few)
+    bound = scene.bound if part == "buffers" else "≤ 1.3"
+    ratio = Ratio(f"claim, {many:,} {scene.name}: {part}", bound, lower_is_better=True)
+    return ratio, lambda: cost(many), lambda: cost(0 if scene.are_paused else few)
 
 
 def _held(dsn: str, scale: float) -> list[tuple[Ratio, Measure, Measure]]:
