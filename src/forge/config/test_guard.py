@@ -10,14 +10,15 @@ from forge.core.errors import ForgeError
 # Patterns of names, separated by commas. In the environment, so that processes that a test starts
 # obey it, too.
 VARIABLE = "FORGE_TEST_DATABASES"
-TEST_NAMES = "*test*"
+# Not *test*, which "latest" and "contest" match.
+TEST_NAMES = ("test", "tests", "test_*", "*_test", "*_tests", "*_test_*", "test-*", "*-test")
 
 
 class NotATestDatabase(ForgeError):
     """An app would have opened a database that no test made, such as the one of development."""
 
 
-def guard_databases(patterns: Iterable[str] = (TEST_NAMES,)) -> None:
+def guard_databases(patterns: Iterable[str] = TEST_NAMES) -> None:
     """From now on, let this process and those that it starts open databases of these names only."""
     os.environ[VARIABLE] = ",".join(patterns)
 
@@ -35,9 +36,9 @@ def check_database(url: str | None) -> None:
     name = target.database or target.user or ""
     if not any(fnmatchcase(name, pattern) for pattern in patterns.split(",")):
         raise NotATestDatabase(
-            f"the app would have opened the database {target.place} in a test run, and its name "
-            f"does not match {patterns}; {_REMEDY}. If it is a database for tests, add its name to "
-            "forge_databases in the settings of pytest"
+            f"the app would have opened the database {target.place} in a test run, and its name is "
+            f"not one of a test database ({patterns.replace(',', ', ')}); {_REMEDY}. If it is one, "
+            "add its name to forge_databases in the settings of pytest"
         )
 
 

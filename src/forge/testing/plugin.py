@@ -26,15 +26,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("forge_app", "the app under test, as MODULE:APP; by default that of forge.toml")
     parser.addini(
         "forge_databases",
-        f"patterns of the names of databases that tests may open; by default {TEST_NAMES}",
+        f"patterns of names of databases that tests may open, besides {', '.join(TEST_NAMES)}",
         type="args",
-        default=[TEST_NAMES],
+        default=[],
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # Before the tests import the app, which may connect.
-    guard_databases(config.getini("forge_databases"))
+    guard_databases([*TEST_NAMES, *config.getini("forge_databases")])
 
 
 @pytest.fixture(scope="session")
