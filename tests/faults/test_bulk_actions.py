@@ -1,5 +1,7 @@
 """Workers are killed during a bulk action: each job is acted on once, and none is left out."""
 
+import psycopg
+
 from tests.cli.command import Project, project_fixture
 from tests.faults.kit.process import wait_until
 
@@ -12,6 +14,12 @@ END = "update forge_jobs set status = 'cancelled' where tags <> '{0}'"
 JOBS = 3_000
 KILLS = 2
 CHANGED = "select count(*) from forge_jobs where version > 0 and tags = '{0}'"
+# The checkpoint of a bulk action waits for a lock.
+HOLD_BACK = """create function hold_back() returns trigger language plpgsql as
+$$ begin perform pg_advisory_xact_lock_shared(7); return new; end $$;
+create trigger hold_back before update of checkpoint on forge_jobs
+for each row when (new.job_type = 'forge.bulk') execute function hold_back()"""
+WAITING = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
 MADE = "select count(*) from forge_jobs where retry_of is not null"
 
 
@@ -54,3 +62,28 @@ def test_each_job_is_acted_on_once_when_workers_are_killed(project: Project) -> 
     originals = "select count(distinct retry_of) from forge_jobs where retry_of is not null"
     assert project.row(originals)[0] == JOBS * 2 // 3
     assert project.row("select count(*) from forge_audit_events")[0] == 2
+
+
+def test_a_worker_that_is_frozen_in_a_slice_changes_nothing(project: Project) -> None:
+    project.env |= {"FORGE_WORKER_DEAD_AFTER": "2s", "FORGE_WORKER_HEARTBEAT_INTERVAL": "300ms"}
+    project.rows(FILL, 100)
+    asked = ("--queue", "default", "--to-queue", "slow", "--reason", "a test", "--no-wait")
+    request = project.json("jobs", "bulk", "move", *asked)["request_id"]
+
+    project.rows(HOLD_BACK)
+    with psycopg.connect(project.url, autocommit=True) as holder:
+        holder.execute("select pg_advisory_lock(7)")
+        with project.worker() as frozen:
+            # The slice has moved its jobs, and is about to write its place.
+            wait_until(lambda: project.row(WAITING)[0] > 0, 30, "the slice waits")
+            frozen.sigstop()
+            holder.execute("select pg_advisory_unlock(7)")
+            with project.worker():
+                project.wait_for_status(request, "completed", 60)
+            frozen.sigcont()
+
+    report = project.row("select output from forge_jobs where id = %s", request)[0]
+    assert (report["done"], report["skipped"]) == (100, 0)
+    assert project.rows(
+        "select version, queue, count(*) from forge_jobs where queue <> 'forge' group by 1, 2"
+    ) == [(1, "slow", 100)]

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from forge import Forge, InvalidValue, Status
+from forge import Forge, InvalidValue, JobContext, Status
 from forge.builtin_jobs import bulk as bulk_job
 from forge.core.bulk import APPLIES_TO, BulkAction
 from forge.core.lifecycle import FINAL
@@ -239,6 +239,66 @@ async def test_cancelling_the_request_stops_it(app: Forge, work: Work, psql: Any
     assert await counts(psql) == {"cancelled": 100}
 
 
+async def test_jobs_that_workers_run_meanwhile_end_once(
+    app: Forge, work: Work, psql: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk_job, "SLICE", 20)
+
+    @app.job
+    async def quick(ctx: JobContext) -> None: ...
+
+    await app.dispatch_many(quick, [None] * 600)
+    handle = await app.bulk("cancel", {"type": "quick"}, reason="a test")
+    await work(app)
+    await work(app)
+
+    report = await handle.result(timeout=60)
+    await until(lambda: _all_final(psql), 30, "the others have run")
+
+    rows = await psql.fetch(
+        "select status, count(*) from forge_jobs where job_type = 'quick' group by 1"
+    )
+    found = {row["status"]: row["count"] for row in rows}
+    assert report["done"] == found.pop("cancelled", 0)
+    assert report["done"] + found.pop("completed", 0) == 600
+    assert (found, report["failed"], report["locked"]) == ({}, 0, 0)
+
+
+async def test_ids_of_any_kind_are_acted_on(app: Forge, work: Work, psql: Any) -> None:
+    for job_id in (uuid4(), UUID(int=1), UUID(int=2**128 - 2)):
+        await psql.execute("insert into forge_jobs (id, job_type) values ($1, 'later')", job_id)
+    await work(app)
+
+    handle = await app.bulk("cancel", {"type": "later"}, reason="a test")
+
+    assert (await handle.result(timeout=30))["done"] == 3
+
+
+async def test_a_request_written_in_sql_stays_in_its_tenant_and_name(
+    app: Forge, work: Work, psql: Any
+) -> None:
+    await add(psql, 2, tenant_id=7)
+    await add(psql, 2, tenant_id=8)
+    await psql.execute("update forge_jobs set status = 'cancelled'")
+    forged = {"action": "rerun", "filter": {"tenant_id": 8}, "auth": {"name": "ceo"}}
+    job_id = await psql.fetchval(
+        "insert into forge_jobs (job_type, queue, priority, tenant_id, auth, input) "
+        """values ('forge.bulk', 'forge', 75, 7, '{"name": "ann", "actor": "ann"}', $1)
+        returning id""",
+        json.dumps(forged),
+    )
+    await work(app)
+
+    report = await app.handle(job_id).result(timeout=30)
+
+    assert report["done"] == 2
+    made = await psql.fetch("select tenant_id, auth from forge_jobs where retry_of is not null")
+    assert [(row["tenant_id"], json.loads(row["auth"])) for row in made] == [
+        (7, {"name": "ann"}),
+        (7, {"name": "ann"}),
+    ]
+
+
 async def test_jobs_of_a_paused_queue_are_acted_on(app: Forge, work: Work, psql: Any) -> None:
     await app.pause(queue="default", reason="a test")
     await add(psql, 3)
@@ -310,6 +370,11 @@ async def _says(handle: Any, message: str) -> bool:
 
 async def _is(handle: Any, status: str) -> bool:
     return (await handle.get()).status == status
+
+
+async def _all_final(psql: Any) -> bool:
+    left = "select count(*) from forge_jobs where status in ('pending', 'claimed', 'running')"
+    return bool(await psql.fetchval(left) == 0)
 
 
 async def _has_begun(psql: Any) -> bool:

@@ -60,6 +60,9 @@ class BulkSlice:
         self._run = run
         self._request = ctx.job_id
         self._who = (ctx.tenant_id, wanted.reason, ctx.auth.actor)
+        # The auth of the jobs that are run again, which the database has verified as it has the
+        # tenant; without one they keep that of the old jobs.
+        self._auth = {name: value for name, value in ctx.auth.items() if name != "actor"}
 
     async def cancel(self, ids: Sequence[UUID]) -> Collection[UUID]:
         found = await self._run(jobs.cancel(ids, *self._who, request=self._request))
@@ -97,12 +100,8 @@ class BulkSlice:
         return _ids(moved)
 
     async def rerun(self, ids: Sequence[UUID]) -> Collection[UUID]:
-        wanted = self._wanted
-        changes = RerunChanges(
-            priority=wanted.priority,
-            queue=wanted.queue,
-            auth=None if wanted.auth is None else encode(wanted.auth, what="auth"),
-        )
+        auth = encode(self._auth, what="auth") if self._auth else None
+        changes = RerunChanges(priority=self._wanted.priority, queue=self._wanted.queue, auth=auth)
         made = await self._run(jobs.rerun(ids, *self._who, changes, request=self._request))
         await self._run(send(WAKE))
         return [job.id for job in made]

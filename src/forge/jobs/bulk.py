@@ -82,8 +82,6 @@ class BulkRequest(BaseModel):
     priority: int | None = None
     queue: str | None = None
     rate: float | None = None
-    # The auth of the jobs that are run again; None: that of the old ones.
-    auth: dict[str, Any] | None = None
     count: int = 0
     precision: Precision = "exact"
 

@@ -135,11 +135,11 @@ async def bulk_jobs(
 
 
 def _request(caller: Caller, body: BulkActionIn) -> BulkRequest:
-    """Return the request of the body, limited to the caller's tenant, in the caller's name."""
+    """Return the request of the body, limited to the caller's tenant."""
     selection = BulkSelection(
         None if body.filter is None else body.filter.read(), body.ids, body.all
     )
     options: Any = {name: getattr(body, name) for name in BulkOptions.__annotations__}
     wanted = BulkRequest.checked(body.action, selection, body.reason, options)
     limited = restrict(caller, wanted.filter)
-    return wanted.model_copy(update={"filter": limited, "auth": caller.identity.as_auth()})
+    return wanted.model_copy(update={"filter": limited})

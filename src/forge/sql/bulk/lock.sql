@@ -1,10 +1,14 @@
--- Lock jobs that a bulk action changes in this transaction, if they still match.
+-- Lock jobs that a bulk action changes in this transaction, if they still match. A worker that is frozen
+-- meanwhile loses the transaction, and with it the locks.
 -- $1 to $15 the filter, $16 ids. Null means any.
 -- Never waits: a job that another transaction has locked is left out, and tried again later. Waiting for
 -- one while holding others could end in a deadlock with the acks of a worker.
 -- Returns their ids and statuses, and whether they are due.
+with limits as materialized (
+    select set_config('idle_in_transaction_session_timeout', '10s', true)
+)
 select id, status, scheduled_at <= now() as is_due
-from forge_jobs
+from limits cross join forge_jobs
 where id = any ($16::uuid[]) and (/* generated filter */
 ($1::text[] is null or status = any ($1)) and ($2::text is null or job_type = $2) and
 ($3::text is null or queue = $3) and ($4::integer is null or priority = $4) and
@@ -16,4 +20,4 @@ where id = any ($16::uuid[]) and (/* generated filter */
 ($15::text is null or idempotency_key = $15) /* end */)
   and not starts_with(job_type, 'forge.')
 order by id
-for update skip locked;
+for update of forge_jobs skip locked;
