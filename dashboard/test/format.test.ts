@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseJson, writeJson } from '../src/api/json';
 import { commandLine, curl, quote } from '../src/format/commands';
 import { compact, formatBytes, formatCount, formatShare, plural } from '../src/format/numbers';
-import { formatDuration, formatRelative, parseDuration } from '../src/format/times';
+import { formatDay, formatDuration, formatRelative, parseDuration } from '../src/format/times';
 
 test.each([
   [0, '0 ms'],
@@ -84,4 +84,10 @@ test('commands are quoted for a shell', () => {
   expect(curl('POST', 'http://x/_api', { reason: 'a b' })).toBe(
     `curl -X POST -H "Authorization: Bearer $FORGE_TOKEN" -H 'Content-Type: application/json' -d '{"reason":"a b"}' http://x/_api`,
   );
+});
+
+test('the day of a run is that of its zone', () => {
+  const at = Date.parse('2026-11-19T23:30:00Z');
+  expect(formatDay(at, 'Europe/Paris')).toBe('Fri 2026-11-20 00:30:00');
+  expect(formatDay(at, 'America/New_York')).toBe('Thu 2026-11-19 18:30:00');
 });

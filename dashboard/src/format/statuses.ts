@@ -34,6 +34,15 @@ const LOOKS: Readonly<Record<string, StatusLook>> = {
   reprocessed: { tone: 'completed', word: 'reprocessed', mark: '↻' },
   discarded: { tone: 'cancelled', word: 'discarded', mark: '⊘' },
   paused: { tone: 'cancelled', word: 'paused', mark: '‖' },
+  // States of schedules, and the outcomes of their runs.
+  enabled: { tone: 'completed', word: 'enabled', mark: '●' },
+  disabled: { tone: 'cancelled', word: 'disabled', mark: '‖' },
+  failing: { tone: 'failed', word: 'failing', mark: '✕' },
+  crashed: { tone: 'failed', word: 'crashed', mark: '✕' },
+  lost: { tone: 'retry', word: 'lost', mark: '↻' },
+  released: { tone: 'retry', word: 'released', mark: '↻' },
+  snoozed: { tone: 'waiting', word: 'snoozed', mark: '○' },
+  skipped: { tone: 'cancelled', word: 'skipped', mark: '⊘' },
   // States of workers.
   alive: { tone: 'completed', word: 'alive', mark: '●' },
   drained: { tone: 'cancelled', word: 'drained', mark: '‖' },

@@ -63,6 +63,24 @@ export function formatClock(at: number, now: number): string {
   return date.toDateString() === new Date(now).toDateString() ? text.slice(11) : text;
 }
 
+/** Return the day and time in a zone: `Fri 2026-11-20 03:00:00`. */
+export function formatDay(at: number, timeZone: string): string {
+  const parts = new Intl.DateTimeFormat('en-GB', {
+    weekday: 'short',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+    timeZone,
+  }).formatToParts(at);
+  const of = (type: string) => parts.find((part) => part.type === type)?.value ?? '';
+  const day = `${of('weekday')} ${of('year')}-${of('month')}-${of('day')}`;
+  return `${day} ${of('hour')}:${of('minute')}:${of('second')}`;
+}
+
 /** Parse a duration of the server, such as `30m`, as milliseconds. */
 export function parseDuration(text: string): number | undefined {
   const [, number, unit = ''] = /^(-?\d+)(us|ms|s|m|h|d)$/.exec(text) ?? [];

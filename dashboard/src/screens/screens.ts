@@ -10,6 +10,8 @@ import JobsScreen from './jobs/JobsScreen.svelte';
 import OverviewScreen from './overview/OverviewScreen.svelte';
 import QueueScreen from './queues/QueueScreen.svelte';
 import QueuesScreen from './queues/QueuesScreen.svelte';
+import ScheduleScreen from './schedules/ScheduleScreen.svelte';
+import SchedulesScreen from './schedules/SchedulesScreen.svelte';
 import TypeScreen from './types/TypeScreen.svelte';
 import TypesScreen from './types/TypesScreen.svelte';
 import WorkerScreen from './workers/WorkerScreen.svelte';
@@ -66,6 +68,20 @@ export const SCREENS: readonly Screen[] = [
     title: 'Dead letter',
     needs: 'GET /api/jobs/admin/dlq/{dlq_id}/',
     component: LetterScreen,
+  },
+  {
+    path: '/schedules',
+    title: 'Schedules',
+    needs: 'GET /_api/schedules',
+    component: SchedulesScreen,
+    navigation: true,
+    key: 's',
+  },
+  {
+    path: '/schedules/:id',
+    title: 'Schedule',
+    needs: 'GET /_api/schedules/{schedule_id}',
+    component: ScheduleScreen,
   },
   {
     path: '/types',

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from forge import Forge, JobContext, NonRetryable, Retry
+from forge import Forge, JobContext, NonRetryable, Retry, ScheduleContext
 from tests.browser.jobs import stage
 
 __all__ = ["HOSTILE", "mail_server", "register", "stage"]
@@ -97,3 +97,10 @@ def register(app: Forge) -> None:
         if ctx.attempt == 1:
             raise ConnectionError("storage is unavailable")
         await app.dispatch("greet", {"orders": "500"}, correlation_id=ctx.correlation_id)
+
+    @app.schedule("clean_up")
+    async def clean_up(ctx: ScheduleContext, payload: dict[str, str]) -> None:
+        """Delete old files; fail where the payload names a reason."""
+        if "reason" in payload:
+            raise ConnectionError(payload["reason"])
+        ctx.progress(100, "12 files deleted")

@@ -13,6 +13,7 @@ async def fill(dashboard: Dashboard) -> dict[str, str]:
     await story.result()
     async for _ in failed.updates():
         pass
+    schedule = await dashboard.app.schedules.ensure("clean_up", cron="0 3 * * *", tz="Asia/Tokyo")
     letter = (await dashboard.app.dead_letters.list()).items[0]
     worker = (await dashboard.app.get(story.id)).worker_id
     return {
@@ -27,6 +28,9 @@ async def fill(dashboard: Dashboard) -> dict[str, str]:
         "dead-letters-empty": "/dead-letters?status=discarded",
         "cause": f"/dead-letters/causes/{letter.fingerprint}",
         "letter": f"/dead-letters/{letter.dlq_id}",
+        "schedules": "/schedules",
+        "schedules-empty": "/schedules?type=none",
+        "schedule": f"/schedules/{schedule.id}",
         "types": "/types",
         "type": "/types/greet",
         "queues": "/queues",
