@@ -7,7 +7,7 @@ import secrets
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -27,7 +27,7 @@ url = "{dsn}"
 secret = "{secret}"
 [[auth.tokens]]
 name = "bench"
-roles = ["user"]
+roles = {roles}
 sha256 = "{hash}"
 """
 
@@ -64,13 +64,19 @@ async def dispatch_rate(dsn: str, seconds: float) -> Loaded:
 
 
 @asynccontextmanager
-async def server_process(dsn: str) -> AsyncIterator[tuple[int, str, int]]:
+async def server_process(
+    dsn: str, roles: Sequence[str] = ("user",)
+) -> AsyncIterator[tuple[int, str, int]]:
     """Run `forge server` during the block; yield its port, a token and its process id."""
     token, port = secrets.token_urlsafe(32), _free_port()
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder) / "forge.toml"
         hash = sha256(token.encode()).hexdigest()
-        settings.write_text(SETTINGS.format(dsn=dsn, secret=secrets.token_hex(32), hash=hash))
+        settings.write_text(
+            SETTINGS.format(
+                dsn=dsn, secret=secrets.token_hex(32), hash=hash, roles=json.dumps(roles)
+            )
+        )
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "forge.cli.main", "server", "benchmarks.http_app:app"),
             *("--port", str(port), "--log-level", "warning"),

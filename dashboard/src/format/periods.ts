@@ -35,3 +35,8 @@ export function chosenPeriod(address: Readonly<Record<string, string>>): string 
 export function rangeOf(period: string, now: number): { from: string } {
   return { from: sinceOf(periodOf(period) ?? 3_600_000, now) };
 }
+
+/** Return how often figures of a period are loaded: those of a month change little. */
+export function paceOf(period: string): number {
+  return Math.min(60_000, Math.max(5_000, (periodOf(period) ?? 0) / 720));
+}

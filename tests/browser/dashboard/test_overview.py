@@ -1,5 +1,6 @@
 """The start: is everything all right? And what `forge doctor` knows."""
 
+import re
 from typing import Any
 
 from playwright.async_api import expect
@@ -23,6 +24,9 @@ async def test_overview_shows_figures_and_findings_with_what_to_do(
     await expect(page.get_by_text("look at these first.")).to_be_visible()
     unserved = page.locator("[data-finding=unserved_jobs]")
     await expect(unserved).to_contain_text("onerror=alert(1)")
+    navigation = page.get_by_role("navigation", name="Screens")
+    await expect(navigation.get_by_title(re.compile("^[0-9]+ findings$"))).to_be_visible()
+    await expect(navigation.locator("[aria-current]")).to_have_text("Overview")
     await expect(page.get_by_text("1 worker alive")).to_be_visible()
     await expect(page.get_by_text("20 /min")).to_be_visible()
     await expect(page.locator(".uplot canvas")).to_have_count(4)

@@ -1,6 +1,7 @@
 /** Rows of the job types and of the queues. */
 import type { JobTypeOut, PauseOut, TypeStatisticsOut } from '../../api/schema';
-import { pausesOf, type Serving, serversOf, type Work, workOf } from '../serving/serving';
+import { pausesOf, serversOf, type Work, workOf } from '../serving/figures';
+import type { Serving } from '../serving/serving';
 
 export interface TypeRow {
   readonly name: string;
