@@ -39,6 +39,8 @@ COLOURS = {
     "warning": "yellow",
     "problem": "red",
 }
+_FIGURE = re.compile(r"≈? ?[\d,.]+\+?( ?%| /min)?$|\d+/\d+$")
+_FIGURE_OR_NONE = re.compile(rf"-$|{_FIGURE.pattern}")
 # Width when stdout is not a terminal: grep and other programs need whole lines.
 UNFOLDED = 1000
 GAP = 2
@@ -97,7 +99,11 @@ def print_table(columns: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
         # Wrap only cells with several words: ids are copied, and statuses are searched for.
         is_word = not any(" " in cell for cell in cells)
         needed += max(map(len, [name, *cells])) + GAP if is_word else MIN_TEXT_WIDTH + GAP
-        table.add_column(name, no_wrap=is_word, overflow="fold")
+        # Figures of one unit are compared by their last digits.
+        is_figures = any(map(_FIGURE.match, cells)) and all(map(_FIGURE_OR_NONE.match, cells))
+        table.add_column(
+            name, no_wrap=is_word, overflow="fold", justify="right" if is_figures else "left"
+        )
     for row in rows:
         table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
     screen = console()
@@ -118,7 +124,14 @@ def print_columns(columns: Mapping[str, Any]) -> None:
     """Write names and values, one per line."""
     width = max(map(len, columns))
     for name, value in columns.items():
-        click.echo(f"{name:<{width}}  {text(value)}")
+        shown = text(value)
+        is_status = name in ("status", "state") and shown in COLOURS
+        click.echo(f"{name:<{width}}  {_coloured(shown) if is_status else shown}")
+
+
+def _coloured(status: str) -> str:
+    colour = COLOURS[status]
+    return click.style(status, dim=True) if colour == "dim" else click.style(status, fg=colour)
 
 
 def print_attempt(attempt: Mapping[str, Any]) -> None:
@@ -146,6 +159,8 @@ def _written(value: Any) -> str:
     match value:
         case None:
             return "-"
+        case bool():
+            return "yes" if value else "no"
         case str():
             return " ".join(value.split())
         case datetime():

@@ -58,6 +58,8 @@ def show(app_option: str | None, config_path: Path | None, as_json: bool, worker
         print_json(columns)
         return
     current = columns.pop("current")
+    columns["queues"] = columns["queues"] or "all"
+    columns["silent_for"] = f"{found.silent_for:.1f} s"
     print_columns(columns)
     if current:
         click.echo("")
