@@ -5,6 +5,7 @@ behind them into the checkpoint, fenced by the lease. So a worker that is killed
 two workers that carry out the same request, lose no job and act on none twice.
 """
 
+import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 
 BULK = "forge.bulk"
 # Jobs in one transaction: more would keep their locks, and what waits for the disk, for too long.
-SLICE = 500
+SLICE = 200
+# Seconds of rest after each second of work, which leaves ordinary jobs their share of the database.
+REST = 1.0
 # Seconds after which an attempt ends and another one continues, so that a worker can stop soon.
 ATTEMPT = 2.0
 # Jobs that other transactions have locked and that are tried again, and for how many seconds at the
@@ -143,9 +146,10 @@ class BulkWork:
             await self._choose()
         ids = self._chosen.ids[: min(due, SLICE)]
         if ids:
-            rest = self._chosen.ids[len(ids) :]
+            began = time.monotonic()
             await self._act(ids)
-            self._chosen = self._chosen._replace(ids=rest)
+            self._chosen = self._chosen._replace(ids=self._chosen.ids[len(ids) :])
+            await asyncio.sleep(REST * (time.monotonic() - began))
         return True
 
     def pause(self) -> Snooze:
