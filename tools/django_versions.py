@@ -45,6 +45,7 @@ def main() -> int:
         server.start()
         try:
             passed = [_test(version, server) for version in (*OLDER, NEWEST)]
+            passed.append(_follow_page(server))
         finally:
             server.stop("immediate")
     return 0 if all(passed) else 1
@@ -93,6 +94,26 @@ def _pip(*arguments: str) -> None:
 
 def _folder(version: str) -> Path:
     return VENV / f"django-{version}"
+
+
+def _follow_page(server: Cluster) -> bool:
+    """Do what the page on Django says on the newest version, with django.tasks."""
+    url = server.url("page")
+    with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
+        admin.execute(b"create database page")
+    own = {key: value for key, value in os.environ.items() if not key.startswith("FORGE_")}
+    with tempfile.TemporaryDirectory(prefix="forge-page-") as folder:
+        ended = subprocess.run(
+            [str(PYTHON), "-m", "tests.integrations.django.page", folder, url, "--newest"],
+            cwd=ROOT,
+            env=own,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+    is_passed = ended.returncode == 0 and "OK" in ended.stdout
+    print(f"docs/howto/django.md: {'passed' if is_passed else ended.stdout + ended.stderr}")
+    return is_passed
 
 
 def _test(version: str, server: Cluster) -> bool:

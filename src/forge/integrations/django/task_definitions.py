@@ -25,11 +25,7 @@ _ATTRIBUTE = "forge_job_options"
 
 
 def job_options(**options: Any) -> Callable[[Function], Function]:
-    """Set attributes of a job on the function of a task: write it below `@task`.
-
-    >>> @job_options(timeout="5m", max_attempts=3)
-    ... def send_receipt(order_id): ...
-    """
+    """Set attributes of a job, such as timeout, on a task: write it below `@task`."""
     check_options(options, "job_options(…)")
 
     def decorate(function: Function) -> Function:
@@ -69,9 +65,5 @@ LEVELS = (
 
 
 def job_priority(priority: int) -> Priority:
-    """Return the level of a task's priority.
-
-    >>> [job_priority(each).name for each in (100, 30, 0, -30, -100)]
-    ['CRITICAL', 'HIGH', 'NORMAL', 'LOW', 'BACKGROUND']
-    """
+    """Return the level of a task's priority."""
     return next(level for least, level in LEVELS if priority >= least)

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from forge.integrations.django import ForgeBackend, app, job_options
 from forge.integrations.django.task_definitions import job_priority
+from forge.testing import run_all, sync
 from orders import tasks
 from orders.models import Order
 from orders.task_names import (
@@ -133,6 +134,35 @@ class Enqueued(TestCase):
         assert backend.supports_async_task
         assert backend.supports_get_result
         assert backend.supports_priority
+
+
+class WithTheTestingKit(TestCase):
+    """Everything runs in the transaction of the test."""
+
+    def test_tasks_and_jobs_run_on_the_connection_of_the_test(self) -> None:
+        order = Order.objects.create(customer="Ada")
+        count = tasks.count_orders.enqueue()
+        failed = tasks.fail_twice.enqueue()
+        app.sync.dispatch("remind", {"order": order.pk})
+
+        summary = sync.run_all(app, conn=connection)
+
+        count.refresh()
+        failed.refresh()
+        order.refresh_from_db()
+        assert summary.completed == 4
+        assert (count.return_value, failed.return_value) == (1, 3)
+        assert order.confirmed_at is not None
+        assert len(failed.errors) == 2
+
+    async def test_an_async_test_runs_tasks(self) -> None:
+        result = await tasks.add_order.aenqueue("Bob")
+
+        await run_all(app, conn=connection)
+
+        await result.arefresh()
+        made = await Order.objects.aget()
+        assert result.return_value == {"id": made.pk, "notes": []}
 
 
 class Run(TransactionTestCase):
