@@ -45,8 +45,9 @@ class Processes:
     async def while_running(self, work: Awaitable[None]) -> None:
         """Do the work, but raise an error if a process ends first."""
         task = asyncio.ensure_future(work)
+        all: set[asyncio.Future[Any]] = {task, *self._running}
         try:
-            await asyncio.wait({task, *self._running}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(all, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 code = next(ended.result() for ended in self._running if ended.done())
                 raise ForgeError(f"A process exited with code {code}. See its output above.")

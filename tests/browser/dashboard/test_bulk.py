@@ -58,7 +58,7 @@ async def test_all_that_match_are_changed_at_a_rate_with_progress(
     await expect(dialog.get_by_text("120 jobs now; the newest")).to_be_visible()
     await expect(submit).to_be_disabled()
     await dialog.get_by_label("New priority").select_option("high")
-    await dialog.get_by_label("At most so many per second").fill("100")
+    await dialog.get_by_label("Jobs per second, at most").fill("100")
     await submit.click()
 
     action = page.get_by_role("region", name="Bulk action")

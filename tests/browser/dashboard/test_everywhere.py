@@ -22,7 +22,7 @@ RUN_AXE = """() => axe.run(document, { resultTypes: ['violations'] }).then(({ vi
 # Elements that reach beyond the page on the right, apart from what scrolls by itself.
 TOO_WIDE = """() => [...document.querySelectorAll('body *')].filter((one) => {
     const { right, width } = one.getBoundingClientRect()
-    if (width === 0 || right <= innerWidth + 1) return false
+    if (!one.checkVisibility() || width === 0 || right <= innerWidth + 1) return false
     for (let above = one.parentElement; above; above = above.parentElement) {
         if (['auto', 'scroll', 'hidden'].includes(getComputedStyle(above).overflowX)) return false
     }
