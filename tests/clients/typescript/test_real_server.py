@@ -134,3 +134,14 @@ def test_jobs_are_followed_without_sockets(
     files = [{"file": f"users.{name}"} for name in ("streamed", "polled", "polled")]
     (done,) = [line for line in printed if line.startswith("done ")]
     assert json.loads(done.removeprefix("done ")) == files
+
+
+def test_a_list_is_reported_when_its_jobs_change(
+    application: Path, serving: Child, worker: Child, token: str, gate: Path
+) -> None:
+    with start(application, "lists.js", address(serving), token, gate) as program:
+        lines(program, "empty", "running")
+        gate.touch()
+        lines(program, "completed")
+
+        assert program.wait(30) == 0, program.output()

@@ -17,13 +17,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Which jobs `list` returns. */
-export interface ListOptions extends CallOptions {
-  readonly status?: JobOut['status'] | undefined;
-  readonly state?: JobOut['state'] | undefined;
-  readonly type?: string | undefined;
-  readonly queue?: string | undefined;
-  readonly priority?: StartOptions['priority'];
+/** Which jobs `list` returns: the filters of lists, and of a page. */
+export interface ListOptions extends CallOptions, Omit<ListFilter, 'since' | 'until'> {
   /** From this creation time on. */
   readonly since?: Date | string | undefined;
   /** Before this creation time. */
@@ -66,7 +61,7 @@ export class ForgeClient {
   list({ signal, ...filters }: ListOptions = {}): Promise<JobPage> {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(filters)) {
-      if (value !== undefined) {
+      if (value !== undefined && value !== null) {
         query.set(name, value instanceof Date ? value.toISOString() : String(value));
       }
     }
