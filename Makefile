@@ -18,7 +18,7 @@ TRACKERS := examples/export_users/frontend/src/lib/forge --app examples.export_u
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header -q
 BENCHMARKS ?= benchmarks $(addprefix benchmarks.,live schedules dead_letters reprocess bulk \
-	telemetry hostile testing_kit dashboard)
+	telemetry hostile testing_kit dashboard large_table)
 
 .DEFAULT_GOAL := help
 .PHONY: help run feeds firm images trackers test check django faults bench format docs lock clean

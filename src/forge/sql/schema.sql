@@ -1092,6 +1092,48 @@ CREATE FUNCTION public.forge_lane(job_type text, queue text, worker_capability t
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((hashtextextended(job_type, hashtextextended(queue, hashtextextended(COALESCE(worker_capability, ''::text), (0)::bigint))) & (~ (127)::bigint)) | ((100 - priority))::bigint);
 
+CREATE FUNCTION public.forge_lane_heads() RETURNS TABLE(lane bigint, job_type text, queue text, worker_capability text, id uuid, scheduled_at timestamp with time zone)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+with recursive lanes as (
+    (select forge_lane(job.job_type, job.queue, job.worker_capability, priority) as lane,
+            job.job_type, job.queue, job.worker_capability, job.id, job.scheduled_at
+     from forge_jobs as job
+     where status in ('pending', 'retry')
+     order by forge_lane(job.job_type, job.queue, job.worker_capability, priority), job.scheduled_at, job.id
+     limit 1)
+    union all
+    select next.*
+    from lanes
+    cross join lateral (
+        select forge_lane(job.job_type, job.queue, job.worker_capability, priority) as lane,
+               job.job_type, job.queue, job.worker_capability, job.id, job.scheduled_at
+        from forge_jobs as job
+        where status in ('pending', 'retry')
+          and forge_lane(job.job_type, job.queue, job.worker_capability, priority) > lanes.lane
+        order by forge_lane(job.job_type, job.queue, job.worker_capability, priority), job.scheduled_at, job.id
+        limit 1) as next
+)
+select lane, job_type, queue, worker_capability, id, scheduled_at
+from lanes
+where case when forge_is_bound() then forge_is_operator() else true end
+$$;
+
+CREATE FUNCTION public.forge_lane_jobs(lane bigint, before_at timestamp with time zone, before_id uuid, most bigint) RETURNS TABLE(id uuid, scheduled_at timestamp with time zone)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $_$
+select job.id, job.scheduled_at
+from forge_jobs as job
+where status in ('pending', 'retry')
+  and forge_lane(job_type, queue, worker_capability, priority) = $1
+  and (job.scheduled_at, job.id) < ($2, $3)
+  and case when forge_is_bound() then forge_is_operator() else true end
+order by job.scheduled_at, job.id
+limit $4
+$_$;
+
 CREATE FUNCTION public.forge_looks_like(value text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
     AS $_$
@@ -1557,6 +1599,10 @@ REVOKE ALL ON FUNCTION public.forge_is_secret(name text, value jsonb) FROM PUBLI
 REVOKE ALL ON FUNCTION public.forge_job_estimates() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_lane(job_type text, queue text, worker_capability text, priority integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_lane_heads() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.forge_lane_jobs(lane bigint, before_at timestamp with time zone, before_id uuid, most bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.forge_looks_like(value text) FROM PUBLIC;
 

@@ -174,6 +174,11 @@ def survey() -> Statement[list[Lane]]:
     return Statement(load("jobs/survey"), (), _lanes)
 
 
+def survey_all() -> Statement[list[Lane]]:
+    """Survey the lanes for an operator, whom row security binds."""
+    return Statement(load("jobs/survey_all"), (), _lanes)
+
+
 def lanes_of(
     named: Sequence[tuple[str, str, str | None, int]],
 ) -> Statement[list[int]]:

@@ -60,12 +60,13 @@ class PageRange(NamedTuple):
 
 def page(filter: JobFilter, part: PageRange) -> Statement[Rows]:
     """List jobs by the statement that reads the fewest rows for the filter."""
-    return Statement(load(_way_to_list(filter)), _args(filter, part), rows)
+    name = _way_to_list(filter)
+    return Statement(load(name), _args(name, filter, part), rows)
 
 
 def page_live(filter: JobFilter, part: PageRange) -> Statement[Rows]:
     """List jobs that are not final, if there are at most WINDOW of them."""
-    return Statement(load("jobs/page_live"), _args(filter, part), rows)
+    return Statement(load("jobs/page_live"), _args("jobs/page_live", filter, part), rows)
 
 
 class Fingerprint(NamedTuple):
@@ -86,7 +87,7 @@ def fingerprint_live(filter: JobFilter, limit: int) -> Statement[Fingerprint]:
 
 
 def _fingerprint(name: str, filter: JobFilter, limit: int) -> Statement[Fingerprint]:
-    args = _args(filter, PageRange(filter.end_id, filter.first_id, limit, is_summary=True))
+    args = _args(name, filter, PageRange(filter.end_id, filter.first_id, limit, is_summary=True))
     text = load_around("jobs/fingerprint", name)
     return Statement(text, args, lambda found: Fingerprint(**only(found)))
 
@@ -145,8 +146,10 @@ def _way_to_list(filter: JobFilter) -> str:
     return "jobs/page_ended" if is_ended else "jobs/page"
 
 
-def _args(filter: JobFilter, part: PageRange) -> tuple[Any, ...]:
-    left = (WINDOW - part.used.rows, part.limit, MAX_PAGE_BYTES)
+def _args(name: str, filter: JobFilter, part: PageRange) -> tuple[Any, ...]:
+    # This statement reads as many rows of each status.
+    parts = len(filter.statuses or ()) if name == "jobs/page_ended" else 1
+    left = (max(WINDOW // parts, 1) - part.used.rows, part.limit, MAX_PAGE_BYTES)
     seconds = MAX_PAGE_SECONDS - part.used.seconds
     return (*values_of_filter(filter), part.before, part.first, *left, seconds, part.is_summary)
 

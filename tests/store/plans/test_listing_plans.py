@@ -10,7 +10,7 @@ import pytest
 from forge.core.job_filter import NEWEST, OLDEST, JobFilter
 from forge.core.lifecycle import Status
 from forge.jobs.counts import EXACT_LIMIT, SAMPLE_BLOCKS
-from forge.store import bulk, jobs, listing
+from forge.store import bulk, jobs, listing, queue_statistics
 from forge.store.connection.database import Database
 from forge.store.jobs import RerunChanges
 from forge.store.listing import FILTERED, WINDOW, PageRange
@@ -92,6 +92,9 @@ AT_ONCE: dict[str, Statement[Any]] = {
     "of an unknown correlation": pages(correlation_id=NONE),
     "of a key": pages(idempotency_key="key 50"),
     "of an unknown key": pages(idempotency_key="no key"),
+    "the oldest that is due": jobs.oldest_ready(),
+    "the lanes": jobs.survey_all(),
+    "the depth of lanes": queue_statistics.depth(100),
     "a hash of the newest": listing.fingerprint(JobFilter(), LIMIT),
     "a hash of a small tenant": listing.fingerprint(JobFilter(tenant_id=7), LIMIT),
     "a hash of children": listing.fingerprint(JobFilter(parent_id=ONE), LIMIT),
@@ -218,7 +221,10 @@ def test_every_way_to_list_and_count_is_looked_at() -> None:
     assert looked_at | {name_of(each) for each in AS_WORKER.values()} >= set(FILTERED)
     counts = ("newest", "newest_of_tenant", "live", "ended", "sample")
     assert looked_at - set(FILTERED) == {
+        "jobs/depth",
         "jobs/fingerprint",
+        "jobs/oldest_ready",
+        "jobs/survey_all",
         *(f"jobs/count_{name}" for name in counts),
     }
 

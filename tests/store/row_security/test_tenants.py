@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -166,8 +167,12 @@ async def test_security_definer_functions_reveal_nothing(psql: Any) -> None:
 
     assert [row["proname"] for row in found] == [
         "forge_caller",
+        "forge_demand",
         "forge_is_bound",
         "forge_job_estimates",
+        "forge_lane_heads",
+        "forge_lane_jobs",
+        "forge_set_drained",
         "forge_signs_callers",
         "forge_take_keys",
     ]
@@ -184,6 +189,23 @@ async def test_estimates_of_the_whole_are_for_operators(api: Any, psql: Any) -> 
 
     assert {row["name"] for row in as_operator} >= {"status", "job_type"}
     assert as_tenant == []
+
+
+async def test_lanes_are_for_operators(api: Any, psql: Any) -> None:
+    await psql.execute("insert into forge_jobs (job_type) values ('x'), ('x'), ('y')")
+    jobs = "select jobs.* from forge_lane_jobs($1, 'infinity', $2, 10) as jobs"
+    last = UUID(int=2**128 - 1)
+
+    await become(api, "*")
+    heads = await api.fetch("select * from forge_lane_heads() where job_type in ('x', 'y')")
+    of_lanes = [len(await api.fetch(jobs, head["lane"], last)) for head in heads]
+    await become(api, "1")
+    as_tenant = await api.fetch("select * from forge_lane_heads()")
+    of_tenant = await api.fetch(jobs, heads[0]["lane"], last)
+
+    assert sorted(head["job_type"] for head in heads) == ["x", "y"]
+    assert sorted(of_lanes) == [1, 2]
+    assert as_tenant == of_tenant == []
 
 
 async def test_a_reviewer_of_a_tenant_works_with_the_rights_of_the_api(

@@ -28,7 +28,7 @@ async def check_work(
 ) -> list[Finding]:
     """Look for dead workers that own jobs, and for work that no live worker takes."""
     dead_after = config.worker.dead_after.total_seconds()
-    lanes = [lane for lane in await database.run(jobs.survey()) if not lane.due_in]
+    lanes = [lane for lane in await database.run(jobs.survey_all()) if not lane.due_in]
     return [
         *await _workers(database, live, dead_after, _stale_setting(config)),
         *await _unserved(database, lanes, live, requests),

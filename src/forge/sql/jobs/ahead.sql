@@ -4,13 +4,7 @@
 select job.status, now() as now,
        (extract(epoch from job.scheduled_at) - extract(epoch from now()))::float8 as due_in,
        (select count(*)
-        from (select
-              from forge_jobs
-              where status in ('pending', 'retry')
-                and forge_lane(job_type, queue, worker_capability, priority)
-                    = forge_lane(job.job_type, job.queue, job.worker_capability, job.priority)
-                and (scheduled_at, id) < (job.scheduled_at, job.id)
-              order by scheduled_at, id
-              limit $2::bigint) as before) as ahead
+        from forge_lane_jobs(forge_lane(job.job_type, job.queue, job.worker_capability, job.priority),
+                             job.scheduled_at, job.id, $2::bigint)) as ahead
 from forge_jobs as job
 where job.id = $1;

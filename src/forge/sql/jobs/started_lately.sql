@@ -7,13 +7,7 @@ with job as (
 ), head as (
     select max(waiting.id::text)::uuid as id
     from job
-    cross join lateral (
-        select id
-        from forge_jobs
-        where status in ('pending', 'retry')
-          and forge_lane(job_type, queue, worker_capability, priority) = job.lane
-        order by scheduled_at, id
-        limit 10) as waiting
+    cross join lateral forge_lane_jobs(job.lane, 'infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff', 10) as waiting
 )
 select greatest(extract(epoch from clock_timestamp() - lately.started_at), 0)::float8 as ago
 from job, head

@@ -44,7 +44,7 @@ grant execute on function
     forge_looks_like,
     forge_agreed, forge_payload_version, forge_references, forge_has, forge_check_references, forge_check_sensitive,
     forge_refuse_redacted,
-    forge_ruled_payload, forge_job_estimates, forge_take_keys, forge_set_drained,
+    forge_ruled_payload, forge_job_estimates, forge_take_keys, forge_set_drained, forge_lane_heads, forge_lane_jobs,
     forge_caller, forge_signs_callers, forge_is_bound, forge_is_operator, forge_may_sign, forge_may_dispatch
 to forge_api;
 

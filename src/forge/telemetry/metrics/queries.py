@@ -8,7 +8,12 @@ from forge.store.statement import Statement, name_of
 from forge.telemetry.metrics.registries import ApiMetrics, WorkerMetrics
 
 # Folders of statements that are not named after their table, and those without a table.
-TABLES = {"audit": "forge_audit_events", "ledger": "forge_migrations", "messages": "forge_jobs"}
+TABLES = {
+    "audit": "forge_audit_events",
+    "bulk": "forge_jobs",
+    "ledger": "forge_migrations",
+    "messages": "forge_jobs",
+}
 NO_TABLE = frozenset(
     {
         "bench",
@@ -20,6 +25,7 @@ NO_TABLE = frozenset(
         "savepoint",
         "server",
         "tenant",
+        "testing",
         "transaction",
     }
 )
