@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,6 +11,7 @@ import pytest
 from forge import Forge, InvalidValue, JobContext, Status
 from forge.builtin_jobs import bulk as bulk_job
 from forge.core.bulk import APPLIES_TO, BulkAction
+from forge.core.job_filter import id_at
 from forge.core.lifecycle import FINAL
 from tests.apps import Work, fill_slots
 from tests.faults.kit.process import until
@@ -262,6 +264,30 @@ async def test_jobs_that_workers_run_meanwhile_end_once(
     assert report["done"] == found.pop("cancelled", 0)
     assert report["done"] + found.pop("completed", 0) == 600
     assert (found, report["failed"], report["locked"]) == ({}, 0, 0)
+
+
+async def test_nothing_is_read_behind_the_last_id_that_can_match(
+    app: Forge, work: Work, psql: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("forge.store.bulk.choose.__defaults__", (10,))
+    monkeypatch.setattr("forge.store.bulk.MAX_LIVE", 10)
+    old = """insert into forge_jobs (id, job_type, created_at)
+    select (lpad(to_hex(1500000000000 + n), 12, '0') || '70008000000000000000')::uuid, 'later',
+           '2017-07-14T02:40:00Z' from generate_series(1, 15) as n"""
+    await psql.execute(old)
+    await add(psql, 200)
+    await work(app)
+
+    handle = await app.bulk("cancel", {"until": datetime(2017, 8, 1, tzinfo=UTC)}, reason="a test")
+
+    assert (await handle.result(timeout=30))["done"] == 15
+    # It stopped after the first page of new jobs.
+    reached = json.loads(
+        await psql.fetchval("select checkpoint from forge_jobs where id = $1", handle.id)
+    )["after"]
+    newer = "select count(*) from forge_jobs where job_type = 'later' and id between $1 and $2"
+    of_2020 = id_at(datetime(2020, 1, 1, tzinfo=UTC))
+    assert await psql.fetchval(newer, of_2020, UUID(reached)) <= 10
 
 
 async def test_ids_of_any_kind_are_acted_on(app: Forge, work: Work, psql: Any) -> None:

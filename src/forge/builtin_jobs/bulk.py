@@ -185,7 +185,8 @@ class BulkWork:
     async def _choose(self) -> None:
         """Choose the next jobs, or find that there are none."""
         after = self._chosen.last_id
-        if after is None:
+        # Jobs created at `until` have smaller ids.
+        if after is None or after > self._wanted.filter.end_id:
             await self._remember(replace(self._so_far, exhausted=self._now))
             return
         self._chosen = await self._next(after)
