@@ -97,6 +97,20 @@ async def test_mounted_api_knows_the_session_of_the_host(http: httpx.AsyncClient
     assert by_another_site.status_code == 403
 
 
+async def test_watch_token_of_a_session_follows_its_job(http: httpx.AsyncClient) -> None:
+    job_id = (await http.post("/orders", headers=COOKIE)).json()["job_id"]
+
+    made = await http.post(f"/forge/_api/jobs/{job_id}/watch_token", headers=COOKIE)
+    token = {"watch_token": made.json()["watch_token"]}
+    followed = await http.get(f"/forge/_api/jobs/{job_id}/live", params=token)
+    other = await http.get(
+        "/forge/_api/jobs/0192a0a4-0000-7000-8000-000000000000/live", params=token
+    )
+
+    assert (followed.status_code, followed.json()["status"]) == (200, "pending")
+    assert other.status_code == 401
+
+
 async def test_socket_of_a_session_ends_with_it_and_may_come_back(
     shop: Forge, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from forge.http import create_app
 from forge.http.auth.access import Identity, Role
 from forge.http.auth.authenticator import Authenticator
 from forge.http.auth.rules import AuthRules, watch_rules
+from forge.http.auth.watch_tokens import UNBOUND
 from forge.http.problems.problem import Problem
 
 __all__ = ["Caller", "ForgeApp", "Identity", "Role", "lifespan", "mount"]
@@ -90,6 +91,10 @@ class HostAuthenticator(Authenticator):
             # The host can withdraw its session, which an open socket would not notice.
             found = replace(found, expires_at=time.time() + self._session_seconds)
         return found
+
+    def keys(self) -> frozenset[str]:
+        """Return the keys of tokens, and the empty one of sessions: their watch tokens expire."""
+        return super().keys() | {UNBOUND}
 
 
 def _forge_of(connection: HTTPConnection) -> Forge:

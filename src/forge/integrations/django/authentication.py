@@ -33,10 +33,6 @@ class SessionAuthenticator(HostAuthenticator):
         """Return the authenticator of an app of this project."""
         return cls(watch_rules(app.config), find_caller, SESSION_SECONDS)
 
-    def keys(self) -> frozenset[str]:
-        """Return the keys of tokens, and the empty one of users, whose watch tokens expire soon."""
-        return super().keys() | {""}
-
 
 async def find_caller(connection: HTTPConnection) -> Identity | None:
     """Return the user of a request's session; None if nobody is signed in."""
