@@ -1,4 +1,6 @@
 /** Numbers beside the words of the navigation: what waits for a person. */
+import { untrack } from 'svelte';
+
 export interface NavigationCount {
   readonly text: string;
   readonly title: string;
@@ -12,8 +14,11 @@ class Counts {
   }
 
   set(path: string, count: NavigationCount | undefined): void {
-    const known = this.#known[path];
-    if (known?.text !== count?.text) this.#known = { ...this.#known, [path]: count };
+    // Untracked: an effect that sets a count must not run again because another one did.
+    untrack(() => {
+      const known = this.#known[path];
+      if (known?.text !== count?.text) this.#known = { ...this.#known, [path]: count };
+    });
   }
 }
 
