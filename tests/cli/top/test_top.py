@@ -62,7 +62,7 @@ def test_keys_sort_and_filter_the_live_screen_and_q_restores_the_terminal(busy: 
         wait_until(lambda: len(_types(screen)) == 2, 30, "all are shown again")
         screen.press("\x1b[A+?")  # an arrow is no key of this screen
         wait_until(lambda: "last 1h" in last_screen(screen), 30, "the window is longer")
-        assert "sort by rate, waiting" in last_screen(screen)
+        wait_until(lambda: "sort by rate, waiting" in last_screen(screen), 30, "the keys are shown")
         screen.press("q")
 
         assert screen.wait(20) == 0, screen.shown
