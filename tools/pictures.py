@@ -66,7 +66,7 @@ async def show(link: str) -> None:
         await page.keyboard.press("Escape")
         await page.get_by_label("Theme").select_option("dark")
         await keep(page, "dead-letters", "/dead-letters")
-        await keep(page, "workers", "/workers")
+        await keep(page, "schedules", "/schedules")
         await browser.close()
 
 

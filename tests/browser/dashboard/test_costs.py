@@ -34,7 +34,7 @@ class Cost(NamedTuple):
 # These count up to 10,000 live jobs, again every few seconds.
 BOUNDS = {
     "other": Cost(requests=8, kilobytes=60, buffers=4000),
-    "overview": Cost(requests=8, kilobytes=60, buffers=30_000),
+    "overview": Cost(requests=12, kilobytes=60, buffers=30_000),
     "jobs": Cost(requests=3, kilobytes=60, buffers=30_000),
 }
 
