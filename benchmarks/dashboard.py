@@ -94,7 +94,7 @@ async def measured(dsn: str, jobs: int, repetitions: int) -> bool:
 async def _keeps_bound(
     http: httpx.AsyncClient, screen: str, names: Mapping[str, Any], repetitions: int
 ) -> bool:
-    """Measure the requests of a screen, of which a browser sends all at once; judge the slowest."""
+    """Measure the requests of a screen, which a browser sends all at once; judge the slowest."""
     took = {
         path: await _median(http, path.format(**names), repetitions) for path in SCREENS[screen]
     }

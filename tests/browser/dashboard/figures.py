@@ -15,7 +15,7 @@ values (date_trunc('minute', now()) - make_interval(mins => $1), $2, $3, 11, 1, 
 async def fill_statistics(
     psql: "Psql[Any]", job_type: str, queue: str, *, minutes: int = 50
 ) -> None:
-    """Insert what became of twelve jobs a minute, of which one failed."""
+    """Insert the outcomes of twelve jobs a minute; one of them failed."""
     for minute in range(minutes):
         waits = buckets_of(Counter(marks_of([0.08] * 11 + [1.0 + minute % 7])))
         runs = buckets_of(Counter(marks_of([2.1] * 11 + [4.0 + minute % 5])))

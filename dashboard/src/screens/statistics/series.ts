@@ -7,7 +7,7 @@ import type { ChartData } from '../../ui/time_chart';
 const LAG = 10_000;
 const MINUTE = 60_000;
 
-/** Return the steps of which at least a minute was counted: less would look like a fall. */
+/** Return the steps with at least a minute counted: less would look like a fall. */
 export function countedPoints(statistics: JobStatisticsOut, now: number): StatisticsPointOut[] {
   return statistics.series.filter((point) => countedMinutes(point, statistics, now) >= 1);
 }
