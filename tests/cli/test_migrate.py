@@ -28,7 +28,7 @@ def test_migrate_reports_as_json(empty: Project) -> None:
     assert first["applied"] == [str(migration) for migration in all_migrations()]
     assert first["roles"] == ["forge_api", "forge_worker"]
     assert "greet" in first["job_types"]
-    assert [warning["check"] for warning in second.pop("warnings")] == ["owner"]
+    assert [warning["code"] for warning in second.pop("warnings")] == ["superuser_owner"]
     nothing = {"applied": [], "transport": None, "roles": [], "job_types": []}
     assert second == {**nothing, "signs_callers": None, "waiting_index": None}
 

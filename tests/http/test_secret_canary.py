@@ -194,7 +194,7 @@ async def test_redaction_mark_in_a_payload_does_not_count_as_an_edit(
         "$.payload.headers.Authorization",
         "$.payload.pairs[0].value",
     }
-    assert "write the value or omit the payload" in refused.text
+    assert "write the value itself, or leave it out to keep it" in refused.text
     assert taken.status_code == 200
     assert (await app.get(taken.json()["new_job_id"])).input == INPUT | {"way": "value"}
 

@@ -33,7 +33,7 @@ async def test_an_existing_app_can_be_configured_for_a_test_database(
 
 
 async def test_configuring_an_open_app_closes_it_first(app: Forge, database_url: str) -> None:
-    await app.session()
+    await (await app.session()).database()
 
     with pytest.raises(InvalidValue, match="close it first"):
         app.configure(Config())

@@ -225,7 +225,7 @@ async def test_a_preflight_is_answered_without_a_token_or_a_database(
 
     assert (answer.status_code, answer.content) == (204, b"")
     assert answer.headers["access-control-allow-origin"] == ORIGIN
-    assert answer.headers["access-control-allow-methods"] == "DELETE, GET, HEAD, POST"
+    assert answer.headers["access-control-allow-methods"] == "DELETE, GET, HEAD, PATCH, POST"
     assert answer.headers["access-control-allow-headers"] == (
         "Authorization, Content-Type, Last-Event-ID, Traceparent, Tracestate"
     )

@@ -26,6 +26,8 @@ async def test_every_route_refuses_unknown_parameters(
     address = path.format(
         job_id=uuid4(),
         schedule_id=uuid4(),
+        worker_id=uuid4(),
+        pause_id=uuid4(),
         dlq_id=1,
         job_type="send_mail",
         name="rename",
