@@ -232,7 +232,7 @@ class HeartbeatReactions:
 
     def _drain(self, drain: Drain) -> None:
         """Claim nothing more, or claim again, as an operator asked for."""
-        self._held.drain = drain
+        self._held.change_drain(drain)
         if drain:
             self._events.notice(
                 "info", "drained: it claims nothing until resumed", by=drain.by, reason=drain.reason

@@ -50,6 +50,10 @@ class HeldWork:
         # Whether an operator has this worker claim nothing.
         self.drain = Drain()
 
+    def change_drain(self, drain: Drain) -> None:
+        """Note what an operator asks of this worker: to claim nothing, or to claim again."""
+        self.drain = drain
+
     @property
     def is_drained(self) -> bool:
         return bool(self.drain)

@@ -43,6 +43,7 @@ class LiveScreen:
         self._view = view
         self._shown = first
         self._error: str | None = None
+        self._is_interrupted = False
         self._changed = asyncio.Event()
         self._range_changed = asyncio.Event()
 
@@ -51,6 +52,8 @@ class LiveScreen:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGWINCH, self._changed.set)
         loop.add_signal_handler(signal.SIGTERM, self._stop)
+        # Not by cancelling this task, as asyncio does: a cancellation can be lost while it draws.
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
         reading = asyncio.create_task(self._read_again(interval))
         reading.add_done_callback(lambda _: self._changed.set())
         try:
@@ -64,6 +67,8 @@ class LiveScreen:
         await asyncio.wait([reading])
         if not reading.cancelled():
             reading.result()
+        if self._is_interrupted:
+            raise KeyboardInterrupt
 
     def _draw(self) -> None:
         size = self._live.console.size
@@ -80,6 +85,10 @@ class LiveScreen:
     def _stop(self) -> None:
         self._view = replace(self._view, is_over=True)
         self._changed.set()
+
+    def _interrupt(self) -> None:
+        self._is_interrupted = True
+        self._stop()
 
     async def _read_again(self, interval: float) -> None:
         while True:
