@@ -23,6 +23,8 @@ ROWS = 100_000
 LIMIT = 51
 # A page that finds at once what it looks for reads a few rows; one that finds nothing its window.
 FEW = 300
+# A row looked up by its id: before PostgreSQL 17 each id walks the three levels of the index.
+PER_ID = 4
 # Each row that is looked at costs at most its place in the index and its block.
 PER_ROW = 2.2
 
@@ -196,7 +198,8 @@ async def test_a_list_reads_a_bounded_part_of_a_large_table(
                 await _act_for(explain, name)
                 plan = await planned(explain, statement)
                 assert "Seq Scan" not in plan.ways_to("forge_jobs"), (name, role, statistics)
-                assert plan.buffers <= FEW, (name, role, statistics)
+                bound = PER_ID * len(SOME) if name.endswith("by their ids") else FEW
+                assert plan.buffers <= bound, (name, role, statistics)
             for name, (statement, rows) in IN_A_WINDOW.items():
                 await _act_for(explain, name)
                 plan = await planned(explain, statement)

@@ -21,9 +21,13 @@ with caller as materialized (
     select old.*
     from old
     where $11::uuid is null
-       or not exists (select from forge_idempotency_keys as known
-                      where known.key = any (array[old.new_key])
-                        and known.tenant_id is not distinct from old.tenant_id)
+       -- Two lookups, since no index serves "is not distinct from"; PostgreSQL 18 alone skips through it.
+       or (not exists (select from forge_idempotency_keys as known
+                       where known.tenant_id is null and old.tenant_id is null
+                         and known.key = any (array[old.new_key]))
+           and not exists (select from forge_idempotency_keys as known
+                           where known.tenant_id = any (array[old.tenant_id])
+                             and known.key = any (array[old.new_key])))
 ), made as (
     insert into forge_jobs
         (id, job_type, input, priority, max_attempts, worker_capability, idempotency_key, queue, tenant_id,
