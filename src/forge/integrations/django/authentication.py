@@ -35,7 +35,7 @@ class SessionAuthenticator(HostAuthenticator):
 
 
 async def find_caller(connection: HTTPConnection) -> Identity | None:
-    """Return the user of a request's session; None if nobody is signed in."""
+    """Return the user of a request's session; None without a signed-in user."""
     if "authorization" in connection.headers:
         return None  # a token, which stands for another caller
     return await sync_to_async(_find_caller, thread_sensitive=False)(dict(connection.scope))
