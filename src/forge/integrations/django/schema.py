@@ -47,9 +47,6 @@ class ApplyForge(Operation):
         else:
             _apply_when_free(schema_editor.connection, migration)
 
-    def database_backwards(self, *args: Any) -> None:
-        raise NotImplementedError("Forge's migrations cannot be reversed")
-
     def describe(self) -> str:
         return f"Apply Forge's migration {self.version:04}"
 
