@@ -1145,23 +1145,26 @@ export interface components {
       outcome: string;
       started_at?: string | null;
     };
-    /** @description What changes; a field that is left out stays, null removes its value. */
+    /** @description What changes; a field that is left out stays, null removes a value that may be absent. */
     ScheduleChangesIn: {
       /** @description The cron expression; it replaces `every`. */
       cron?: string | null;
       /** @description The interval; it replaces `cron`. */
       every?: string | null;
       jitter?: string | null;
-      missed?: ('once' | 'skip' | 'all') | null;
-      /** @description When it runs next. */
-      next_run_at?: string | null;
+      /** @enum {string} */
+      missed?: 'once' | 'skip' | 'all';
+      /**
+       * Format: date-time
+       * @description When it runs next.
+       */
+      next_run_at?: string;
       /** @description A JSON merge patch (RFC 7396) of the stored payload; instead of `payload`. */
       patch?: unknown;
       /** @description A new payload. */
       payload?: unknown;
-      priority?:
-        | ('critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0)
-        | null;
+      /** @enum {unknown} */
+      priority?: 'critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0;
       /**
        * @description Whether its `cron` in code applies again, instead of earlier edits.
        * @default false
@@ -1169,7 +1172,7 @@ export interface components {
       reset: boolean;
       timeout?: string | null;
       /** @description The time zone of `cron`. */
-      tz?: string | null;
+      tz?: string;
       worker_capability?: string | null;
     };
     /** @description A schedule and its next runs. */
@@ -1232,16 +1235,19 @@ export interface components {
       /** @description The interval; it replaces `cron`. */
       every?: string | null;
       jitter?: string | null;
-      missed?: ('once' | 'skip' | 'all') | null;
-      /** @description When it runs next. */
-      next_run_at?: string | null;
+      /** @enum {string} */
+      missed?: 'once' | 'skip' | 'all';
+      /**
+       * Format: date-time
+       * @description When it runs next.
+       */
+      next_run_at?: string;
       /** @description A JSON merge patch (RFC 7396) of the stored payload; instead of `payload`. */
       patch?: unknown;
       /** @description A new payload. */
       payload?: unknown;
-      priority?:
-        | ('critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0)
-        | null;
+      /** @enum {unknown} */
+      priority?: 'critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0;
       reason?: string | null;
       /**
        * @description Whether its `cron` in code applies again, instead of earlier edits.
@@ -1250,7 +1256,7 @@ export interface components {
       reset: boolean;
       timeout?: string | null;
       /** @description The time zone of `cron`. */
-      tz?: string | null;
+      tz?: string;
       worker_capability?: string | null;
     };
     /** @description A row of forge_schedules, and its rule in words. */

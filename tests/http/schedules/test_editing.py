@@ -88,6 +88,12 @@ async def test_an_edit_changes_what_was_sent_with_one_audit_event(
         ({"evry": "1h"}, "$.evry"),
         ({"priority": 60}, "$.priority"),
         ({"reset": True}, None),
+        ({"tz": None}, "$.tz"),
+        ({"missed": None}, "$.missed"),
+        ({"priority": None}, "$.priority"),
+        ({"next_run_at": None}, "$.next_run_at"),
+        ({"payload": None}, "$.payload"),
+        ({"patch": None}, "$.patch"),
     ],
 )
 async def test_an_invalid_edit_is_refused_by_edit_and_preview(

@@ -17,6 +17,8 @@ from forge.core.suggestion import suggestion
 # What a definition in code says of its row, beside the rule, and an edit takes over.
 DEFINED = ("missed", "jitter", "priority", "worker_capability")
 MAX_PREVIEWED = 100
+# Fields that always have a value.
+REQUIRED = ("tz", "missed", "priority", "next_run_at", "payload", "patch")
 
 
 class ScheduleChanges(TypedDict, total=False):
@@ -71,12 +73,22 @@ def edited(
 
 
 def check_changes(changes: ScheduleChanges) -> None:
-    """Refuse changes with an unknown name, and edits that change nothing."""
+    """Refuse changes with an unknown name or without a value that is needed."""
     if unknown := changes.keys() - ScheduleChanges.__annotations__.keys():
         hint = suggestion(min(unknown), ScheduleChanges.__annotations__, "it")
         raise InvalidValue(f"a schedule has no field {min(unknown)!r} to edit; {hint}")
     if "payload" in changes and "patch" in changes:
         raise InvalidValue("an edit has either payload or patch, not both; leave one out")
+    for name in REQUIRED:
+        if name in changes:
+            check_required(name, changes.get(name))
+
+
+def check_required(name: str, value: object) -> None:
+    """Refuse to remove a value that every schedule has."""
+    if value is None:
+        empty = "; send {} to empty it" if name == "payload" else ""
+        raise InvalidValue(f"{name} cannot be null; leave it out to keep it{empty}")
 
 
 def changed_fields(before: ScheduleRecord, after: ScheduleRecord) -> list[str]:

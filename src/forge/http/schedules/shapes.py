@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from forge.core.new_job import LONGEST_REASON
-from forge.core.schedules.edit import ScheduleChanges
+from forge.core.schedules.edit import REQUIRED, ScheduleChanges, check_required
 from forge.core.schedules.rule import Missed
 from forge.http.fields import (
     NEXT_CURSOR,
@@ -20,8 +20,8 @@ from forge.http.fields import (
     WrittenTime,
 )
 
-# Fields whose null removes the value; the others need one.
-REMOVABLE = ("every", "cron", "jitter", "worker_capability", "timeout")
+# The default of fields that may be left out, but not be null.
+LEFT_OUT: Any = None
 
 
 class RunOut(BaseModel):
@@ -86,19 +86,19 @@ class ScheduleDetail(ScheduleOut):
 
 
 class ScheduleChangesIn(BaseModel):
-    """What changes; a field that is left out stays, null removes its value."""
+    """What changes; a field that is left out stays, null removes a value that may be absent."""
 
     model_config = ConfigDict(extra="forbid")
 
     every: Delay | None = Field(None, description="The interval; it replaces `cron`.")
     cron: str | None = Field(None, description="The cron expression; it replaces `every`.")
-    tz: str | None = Field(None, description="The time zone of `cron`.")
-    missed: Missed | None = None
+    tz: str = Field(LEFT_OUT, description="The time zone of `cron`.")
+    missed: Missed = Field(LEFT_OUT)
     jitter: Delay | None = None
-    priority: AnyPriority | None = None
+    priority: AnyPriority = Field(LEFT_OUT)
     worker_capability: Name | None = None
     timeout: Delay | None = None
-    next_run_at: WrittenTime | None = Field(None, description="When it runs next.")
+    next_run_at: WrittenTime = Field(LEFT_OUT, description="When it runs next.")
     payload: Any = Field(None, description="A new payload.")
     patch: Any = Field(
         None,
@@ -108,15 +108,17 @@ class ScheduleChangesIn(BaseModel):
         False, description="Whether its `cron` in code applies again, instead of earlier edits."
     )
 
+    @field_validator(*REQUIRED, mode="before")
+    @classmethod
+    def _is_given(cls, value: Any, info: ValidationInfo) -> Any:
+        check_required(str(info.field_name), value)
+        return value
+
     @property
     def changes(self) -> ScheduleChanges:
         """Return the fields that were sent."""
         names = self.model_fields_set & ScheduleChanges.__annotations__.keys()
-        changes: Any = {
-            name: value
-            for name in names
-            if (value := getattr(self, name)) is not None or name in REMOVABLE
-        }
+        changes: Any = {name: getattr(self, name) for name in names}
         return changes  # type: ignore[no-any-return]
 
 
