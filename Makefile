@@ -21,7 +21,7 @@ BENCHMARKS ?= benchmarks $(addprefix benchmarks.,live schedules dead_letters rep
 	telemetry hostile testing_kit dashboard large_table)
 
 .DEFAULT_GOAL := help
-.PHONY: help run feeds firm images trackers test check django faults bench format docs lock clean
+.PHONY: help run feeds firm images trackers test check django faults bench format docs dist lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ format: $(READY) ## format the code and write the generated files
 docs: $(READY) ## build the documentation site into site/; warnings are errors
 	$(BIN)/python -m tools.docs_site
 
+dist: $(READY) ## build the wheel and the sdist into dist/, check and install them
+	$(BIN)/python -m tools.dist
+
 lock: $(READY) ## choose the newest versions and pin them
 	$(COMPILE) --all-extras pyproject.toml requirements/run.in requirements/dev.in -o requirements/dev.lock
 	$(COMPILE) --extra embedded --extra server --constraints requirements/dev.lock --no-annotate \
@@ -84,7 +87,7 @@ lock: $(READY) ## choose the newest versions and pin them
 		pyproject.toml requirements/django.in -o requirements/django.lock
 
 clean: ## remove what the other commands made
-	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .faults \
+	rm -rf $(VENV) dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .faults \
 		clients/typescript/node_modules clients/typescript/dist dashboard/node_modules
 
 $(READY): requirements/dev.lock $(CAN_RUN)

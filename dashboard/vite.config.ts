@@ -26,6 +26,8 @@ export default defineConfig({
     modulePreload: false,
     // A data: address is blocked by the Content Security Policy of everything but images.
     assetsInlineLimit: 0,
+    // The licenses of the packages whose code is in the built files: the wheel passes them on.
+    license: { fileName: 'licenses.md' },
     reportCompressedSize: false,
   },
   test: { include: ['test/**/*.test.ts'], environment: 'node' },

@@ -17,13 +17,14 @@ from time import perf_counter
 import psycopg
 
 from forge.store.embedded import Binaries, Cluster
+from tools import interpreters
 
 ROOT = Path(__file__).parent.parent
 PROJECT = ROOT / "tests" / "integrations" / "django" / "project"
 LOCK = ROOT / "requirements" / "django.lock"
 VENV = ROOT / ".venv-django"
 PYTHON = VENV / "bin" / "python"
-CANDIDATES = ("python3.12", "python3.13", "python3.14")
+CANDIDATES = ("3.12", "3.13", "3.14")
 # Of these only Django itself is installed, in a folder of its own; the lock has the newest one.
 OLDER = ("4.2.30", "5.2.19", "6.0.10")
 NEWEST = "6.1.3"
@@ -31,7 +32,7 @@ TESTS = VENV / "django-tests"
 
 
 def main() -> int:
-    interpreter = _interpreter()
+    interpreter = next(filter(None, map(interpreters.find, CANDIDATES)), None)
     if interpreter is None:
         print(
             "Django 6.0 and 6.1 are NOT tested: they need Python 3.12 or newer, and none of "
@@ -49,19 +50,6 @@ def main() -> int:
         finally:
             server.stop("immediate")
     return 0 if all(passed) else 1
-
-
-def _interpreter() -> str | None:
-    """Return the first interpreter that starts: pyenv's commands do for chosen versions only."""
-    pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
-    found = [path for name in CANDIDATES if (path := shutil.which(name))]
-    found += [str(path) for path in sorted(pyenv.glob("versions/3.1[2-9].*/bin/python"))]
-    return next(filter(_runs, found), None)
-
-
-def _runs(command: str) -> bool:
-    asked = subprocess.run([command, "-c", "import ensurepip, ssl"], capture_output=True)
-    return asked.returncode == 0
 
 
 def _install(interpreter: str) -> None:

@@ -12,6 +12,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from tools.dist_contents import wheel_problems
 
 from tests.cli.command import APPS
 from tests.surface.pages import CHECKOUT, HOSTED
@@ -40,6 +41,39 @@ def test_the_package_names_and_contains_its_license(
     assert metadata["License-Expression"] == "MIT"
     assert wheel.read(file).decode() == (CHECKOUT / "LICENSE").read_text()
     assert wheel.read(file).startswith(b"MIT License")
+
+
+def test_the_package_passes_on_the_licenses_of_bundled_code(wheel: zipfile.ZipFile) -> None:
+    (file,) = (
+        name for name in wheel.namelist() if re.search("dist-info/licenses/.*licenses.md", name)
+    )
+    named = re.findall(r"^## (\S+) - ", wheel.read(file).decode(), re.MULTILINE)
+
+    assert {"svelte", "uplot"} <= set(named)
+
+
+def test_the_package_has_the_files_of_the_checkout_and_no_others(wheel: zipfile.ZipFile) -> None:
+    assert wheel_problems(Path(str(wheel.filename))) == []
+
+
+def test_missing_changed_and_foreign_files_of_a_package_are_named(
+    wheel: zipfile.ZipFile, tmp_path: Path
+) -> None:
+    broken = tmp_path / Path(str(wheel.filename)).name
+    with zipfile.ZipFile(broken, "w") as copy:
+        for name in wheel.namelist():
+            if name not in ("forge/py.typed", "forge/sql/jobs/claim.sql"):
+                text = wheel.read(name).replace(b"forge.testing.plugin", b"forge.nothing")
+                copy.writestr(name, text)
+        copy.writestr("forge/tests/test_app.py", "")
+        copy.writestr("forge/app.pyc", "")
+
+    problems = "\n".join(wheel_problems(broken))
+    assert f"{broken.name} has no forge/py.typed" in problems
+    assert f"{broken.name} has no forge/sql/jobs/claim.sql" in problems
+    assert "forge/tests/test_app.py, which does not belong" in problems
+    assert "forge/app.pyc, which does not belong" in problems
+    assert "has the entry points" in problems
 
 
 def test_the_project_urls_are_set(metadata: Message) -> None:
