@@ -37,7 +37,8 @@ def test_bundle_is_small() -> None:
 
 def test_built_files_name_no_other_host() -> None:
     for path in BUILT.rglob("*"):
-        if path.is_file():
+        # The licenses of bundled packages name their projects; the server does not serve them.
+        if path.is_file() and path.name != "licenses.md":
             named = path.read_text("utf-8").split("http")[1:]
             hosts = {rest[:30] for rest in named if rest.startswith(("://", "s://"))}
             allowed = ("://www.w3.org/", "s://svelte.dev/e/")
