@@ -27,7 +27,7 @@ from forge.calls.run import CallRunner
 from forge.config.settings import Config, given_or_loaded, given_url
 from forge.core.backlog import BacklogItem
 from forge.core.bulk import BulkAction
-from forge.core.celery_equivalents import OF_AN_APP, raise_equivalent
+from forge.core.equivalents import OF_AN_APP, raise_equivalent
 from forge.core.errors import InvalidValue, UnknownJob
 from forge.core.events import Events
 from forge.core.finding import Finding, most_severe_first

@@ -8,8 +8,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypedDict, TypeGuard
 from uuid import UUID
 
-from forge.core.celery_equivalents import OPTIONS
 from forge.core.duration import parse_duration
+from forge.core.equivalents import OPTIONS
 from forge.core.errors import InvalidValue
 from forge.core.job import Priority, PriorityLike
 from forge.core.job_type import JobType

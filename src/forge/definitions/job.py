@@ -10,8 +10,8 @@ import typing_extensions
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from forge.core.celery_equivalents import OF_A_JOB, raise_equivalent
 from forge.core.duration import parse_duration
+from forge.core.equivalents import OF_A_JOB, raise_equivalent
 from forge.core.errors import InvalidPayload, InvalidValue, NotRegistered
 from forge.core.idempotency import check_idempotent
 from forge.core.job import PriorityLike

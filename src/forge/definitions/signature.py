@@ -14,8 +14,8 @@ import typing_extensions
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
-from forge.core.celery_equivalents import ATTRIBUTES
 from forge.core.context import Context
+from forge.core.equivalents import ATTRIBUTES
 from forge.core.errors import Fault, InvalidPayload, InvalidValue, UndecodablePayload
 from forge.core.payload import encode, step_text
 from forge.core.suggestion import suggestion

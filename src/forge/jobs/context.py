@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
 from forge.core.attempt_log import LogLine
-from forge.core.celery_equivalents import OF_A_CONTEXT, raise_equivalent
 from forge.core.context import Auth, Context
+from forge.core.equivalents import OF_A_CONTEXT, raise_equivalent
 from forge.core.errors import StaleAttempt
 from forge.core.job import Job
 from forge.core.outcome import Completion

@@ -1,4 +1,4 @@
-"""Errors name the equivalent of what a Celery application calls."""
+"""Errors name the equivalent of what an application of another library calls."""
 
 import re
 from typing import Any
@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 
 from forge import Forge, InvalidValue, JobContext
-from forge.core.celery_equivalents import (
+from forge.core.equivalents import (
     ATTRIBUTES,
     OF_A_CONTEXT,
     OF_A_JOB,
     OF_AN_APP,
     OPTIONS,
+    PROCRASTINATE,
+    RQ,
+    library_of,
 )
 from forge.core.new_job import DispatchOptions
 from forge.definitions.job import JobDefinition
@@ -27,13 +30,13 @@ async def welcome(ctx: JobContext, input: dict[str, Any]) -> None: ...
 @pytest.mark.parametrize("name", OF_A_JOB)
 def test_method_of_a_task_names_its_equivalent(name: str) -> None:
     assert not hasattr(welcome, name)
-    with pytest.raises(AttributeError, match=f"welcome has no '{name}' as in Celery: "):
+    with pytest.raises(AttributeError, match=f"welcome has no '{name}' as in {library_of(name)}: "):
         getattr(welcome, name)
 
 
 @pytest.mark.parametrize("name", OF_AN_APP)
 def test_attribute_of_an_app_names_its_equivalent(name: str) -> None:
-    with pytest.raises(AttributeError, match=f"app has no '{name}' as in Celery: "):
+    with pytest.raises(AttributeError, match=f"app has no '{name}' as in {library_of(name)}: "):
         getattr(app, name)
 
 
@@ -41,7 +44,7 @@ def test_attribute_of_an_app_names_its_equivalent(name: str) -> None:
 def test_attribute_of_a_bound_task_names_its_equivalent(name: str) -> None:
     context = object.__new__(JobContext)
 
-    with pytest.raises(AttributeError, match=f"ctx has no '{name}' as in Celery: "):
+    with pytest.raises(AttributeError, match=f"ctx has no '{name}' as in {library_of(name)}: "):
         getattr(context, name)
 
 
@@ -52,9 +55,18 @@ def test_argument_of_a_task_names_its_equivalent(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-async def test_argument_of_apply_async_names_its_equivalent(name: str) -> None:
+async def test_argument_of_a_dispatch_names_its_equivalent(name: str) -> None:
     with pytest.raises(InvalidValue, match=re.escape(f"no option {name!r}; {OPTIONS[name]}")):
         await app.dispatch(welcome, {}, **{name: 3})
+
+
+def test_names_of_a_library_are_known() -> None:
+    assert {*OF_A_JOB, *OF_A_CONTEXT, *OF_AN_APP} >= PROCRASTINATE | RQ
+    assert [library_of(name) for name in ("delay", "defer", "enqueue")] == [
+        "Celery",
+        "procrastinate",
+        "RQ",
+    ]
 
 
 def test_no_name_of_forge_is_refused() -> None:
