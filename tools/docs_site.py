@@ -26,6 +26,7 @@ SECTION = re.compile(r"^<!-- README: (.+) -->$", re.MULTILINE)
 SECTIONS = {
     "tutorial": "Tutorial",
     "howto": "How-to",
+    "cookbook": "Cookbook",
     "reference": "Reference",
     "why": "Why",
     "decisions": "Decisions",

@@ -10,6 +10,12 @@ PAGES = [
     *(CHECKOUT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
     *sorted((CHECKOUT / "docs").rglob("*.md")),
 ]
+# Short pages, whose code test_recipes.py runs in one process.
+TOGETHER = [
+    page
+    for page in PAGES
+    if page.parent.name == "cookbook" or page.name.startswith("migrate-from-")
+]
 # The address of this repository's files: relative links do not work on PyPI.
 HOSTED = "https://github.com/forge-jobs/forge/blob/main/"
 # The expected output of a line, where the page shows it: print(…)  # → this

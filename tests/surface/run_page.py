@@ -1,8 +1,8 @@
-"""Run the Python and SQL of one page in order, as a reader would: `run_page.py PAGE`.
+"""Run the Python and SQL of pages in order, as a reader would: `run_page.py PAGE…`.
 
-Blocks share a namespace and may await. The output that a line shows must be printed by the
-statement that ends there. With `--prompt`, standard input selects blocks by line number; they run
-one by one, as at a Python prompt, and `done` is printed after each.
+The blocks of a page share a namespace and may await. The output that a line shows must be printed
+by the statement that ends there. With `--prompt`, standard input selects blocks by line number;
+they run one by one, as at a Python prompt, and `done` is printed after each.
 """
 
 import ast
@@ -12,6 +12,7 @@ import importlib
 import inspect
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,13 @@ import asyncpg
 from tests.surface.pages import PRINTS, Block, blocks
 
 
-async def main(page: Path) -> None:
+async def main(pages: Sequence[Path]) -> None:
     sys.path.insert(0, os.getcwd())
+    for page in pages:
+        await run(page)
+
+
+async def run(page: Path) -> None:
     for block in blocks(page, "python"):
         if block.runs and block.file is not None:
             importlib.import_module(Path(block.file).stem)
@@ -105,5 +111,7 @@ async def _run_sql(block: Block, url: str) -> None:
 
 
 if __name__ == "__main__":
-    *options, path = sys.argv[1:]
-    asyncio.run((serve_prompt if "--prompt" in options else main)(Path(path)))
+    if sys.argv[1] == "--prompt":
+        asyncio.run(serve_prompt(Path(sys.argv[2])))
+    else:
+        asyncio.run(main([Path(page) for page in sys.argv[1:]]))

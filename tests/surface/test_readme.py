@@ -11,7 +11,7 @@ import pytest
 from forge import Config
 from forge.cli.main import forge, run
 from tests.surface.page_code import run_page_code
-from tests.surface.pages import CHECKOUT, HOSTED, PAGES, Block, blocks, name_of
+from tests.surface.pages import CHECKOUT, HOSTED, PAGES, TOGETHER, Block, blocks, name_of
 
 MAX_NOT_RUN = 4
 # The test that runs a block that the other pages' runner cannot.
@@ -22,7 +22,8 @@ IN_BLOCK = re.compile(r"^(?:\$ )?(?:\S+=\S+ )*(?:\.venv/bin/)?forge ([^#\n]+)", 
 
 
 def pages_with_code() -> list[Path]:
-    return [page for page in PAGES if any(b.runs for b in blocks(page, "python", "sql"))]
+    alone = (page for page in PAGES if page not in TOGETHER)
+    return [page for page in alone if any(b.runs for b in blocks(page, "python", "sql"))]
 
 
 def commands() -> list[str]:
