@@ -213,11 +213,6 @@ def check() -> Statement[None]:
     return Statement(load("ledger/applied"), (), _require_all)
 
 
-def check_origin() -> Statement[None]:
-    """Raise SchemaMissing if an unreleased version of Forge created the tables."""
-    return Statement(load("ledger/applied"), (), reject_unreleased)
-
-
 def _require_all(found: Rows) -> None:
     reject_unreleased(found)
     if missing := _needed() - {row["version"] for row in found}:

@@ -42,7 +42,8 @@ async def when_it_answers(
 async def register(app: Forge, worker: Registration, link: Link) -> None:
     """Register a worker and its types, and rescue what an earlier life of it owned."""
     config = app.config
-    await link.run(migrate.check_origin())
+    # A statement of this version may need the newest column, hours after the start.
+    await link.run(migrate.check())
     await link.run(workers.register(worker))
     await link.run(job_types.register([own.job_type for own in app.definitions.values()]))
     await rescue(link, [worker.id], 0, config.job_stale_threshold.total_seconds(), app.events)

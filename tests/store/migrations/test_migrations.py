@@ -5,7 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 
-from forge import DatabaseUnavailable, SchemaMissing
+from forge import Config, DatabaseUnavailable, Forge, SchemaMissing, Worker
 from forge.store.connection.database import Database
 from forge.store.migrate import Migration, all_migrations, as_sql, migrate
 
@@ -83,6 +83,21 @@ def _with_a_change_of_the_jobs_table() -> list[Migration]:
     known = all_migrations()
     alter = "alter table forge_jobs add column trial integer"
     return [*known, Migration(known[-1].version + 1, "trial", alter)]
+
+
+async def test_a_worker_does_not_start_on_the_schema_of_an_earlier_version(
+    database_url: str,
+) -> None:
+    psql = await asyncpg.connect(database_url)
+    last = all_migrations()[-1].version
+    await psql.execute("delete from forge_migrations where version = $1", last)
+
+    async with Forge(Config(), database_url=database_url) as app:
+        with pytest.raises(SchemaMissing, match=f"migration {last} .*run `forge migrate`"):
+            await Worker(app).run()
+
+    assert await psql.fetchval("select count(*) from forge_workers") == 0
+    await psql.close()
 
 
 async def test_a_database_of_a_later_version_is_not_changed(database_url: str) -> None:
