@@ -12,6 +12,7 @@ from tools.job_columns import job_column_files
 from tools.lifecycle_page import lifecycle_page
 from tools.node import PackagesMissing
 from tools.openapi import openapi_json
+from tools.public_api import public_api
 from tools.schema import schema_sql, tables_sql
 
 ROOT = Path(__file__).parent.parent
@@ -23,6 +24,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     **django_migration_files(),
     "docs/reference/lifecycle.md": lifecycle_page,
     "docs/reference/openapi.json": openapi_json,
+    "docs/reference/public-api.txt": public_api,
     "tests/faults/README.md": faults_page,
 }
 

@@ -4,73 +4,17 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tools.public_api import public_api
 
 import forge
+from tests.surface.pages import CHECKOUT
 
-NAMES = {
-    "AccessRefused",
-    "ActionContext",
-    "ActionDefinition",
-    "AlreadyReviewed",
-    "Auth",
-    "Cancelled",
-    "Config",
-    "ConfigError",
-    "DatabaseUnavailable",
-    "DeadLetter",
-    "DeadLetterGroup",
-    "Forge",
-    "ForgeError",
-    "InvalidPayload",
-    "InvalidValue",
-    "JobContext",
-    "JobDefinition",
-    "JobFailed",
-    "JobHandle",
-    "JobRecord",
-    "MutationContext",
-    "MutationDefinition",
-    "NonRetryable",
-    "NotRegistered",
-    "Pause",
-    "PayloadValidator",
-    "Priority",
-    "RateLimited",
-    "Rejected",
-    "ResultTimeout",
-    "Retry",
-    "Retryable",
-    "ScheduleContext",
-    "ScheduleDefinition",
-    "ScheduleRecord",
-    "SchemaMissing",
-    "Snooze",
-    "StaleAttempt",
-    "State",
-    "GrantMissing",
-    "StatementRefused",
-    "Status",
-    "TimedOut",
-    "Transient",
-    "UndecodablePayload",
-    "UnknownDeadLetter",
-    "UnknownJob",
-    "UnknownJobType",
-    "UnknownPause",
-    "UnknownSchedule",
-    "UnknownWorker",
-    "Worker",
-    "WorkerRecord",
-    "action",
-    "cron",
-    "job",
-    "mutation",
-    "schedule",
-}
+NAMES = forge.__all__
 
 
 def modules_with_examples() -> list[str]:
@@ -83,9 +27,30 @@ def modules_with_examples() -> list[str]:
     return found
 
 
-def test_the_public_names_are_the_expected_ones() -> None:
-    assert set(forge.__all__) == NAMES
-    assert forge.__all__ == sorted(forge.__all__)
+def test_the_public_names_are_sorted() -> None:
+    assert sorted(NAMES) == NAMES
+
+
+def test_the_list_of_the_public_api_is_that_of_the_code() -> None:
+    """A change of a public name or signature is a visible diff."""
+    listed = (CHECKOUT / "docs" / "reference" / "public-api.txt").read_text()
+
+    assert listed == public_api(), "run `make format`, and add the change to CHANGELOG.md"
+
+
+def test_the_list_of_the_public_api_has_options_errors_and_what_methods_return() -> None:
+    listed = (CHECKOUT / "docs" / "reference" / "public-api.txt").read_text().splitlines()
+
+    for line in (
+        "## forge",
+        "## forge.testing.sync",
+        "class JobFailed(ForgeError)",
+        "class DispatchOptions(TypedDict)",
+        "class SyncForge",
+    ):
+        assert line in listed
+    assert any(line.startswith("    async def dispatch(job: ") for line in listed)
+    assert not [line for line in listed if re.match(r"    (async )?def _(?!_)", line)]
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
