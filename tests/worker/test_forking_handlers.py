@@ -1,5 +1,7 @@
 """Fault 64: isolated handlers that start processes, and what becomes of those."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,20 @@ from forge import Forge, JobHandle
 from tests.apps import MakeApp, Work, working
 from tests.faults.kit.process import until
 from tests.worker import forking
+
+# A child's own signal arrives before anything else runs in what it forked.
+SIGNAL_DURING_FORK = """
+import os, signal
+from forge.worker.handlers.child_signals import leave_signals_to_the_worker
+
+os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))
+leave_signals_to_the_worker()
+forked = os.fork()
+if not forked:
+    os._exit(0)
+_, status = os.waitpid(forked, 0)
+print("ended with", os.waitstatus_to_exitcode(status))
+"""
 
 
 @pytest.fixture(params=["fork", "exec"])
@@ -70,6 +86,12 @@ async def test_a_handler_can_terminate_what_it_started(app: Forge, work: Work) -
     handle = await forking.terminate_a_pool.dispatch(None)
 
     assert await handle.result(30) == "ended with -15"
+
+
+def test_a_signal_to_a_process_that_is_being_forked_is_not_lost() -> None:
+    ran = subprocess.run([sys.executable, "-c", SIGNAL_DURING_FORK], capture_output=True, text=True)
+
+    assert (ran.stdout, ran.stderr) == ("ended with -15\n", "")
 
 
 async def test_a_forked_copy_of_a_child_does_not_answer(app: Forge, work: Work) -> None:

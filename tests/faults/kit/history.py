@@ -76,8 +76,9 @@ class History:
         """All events so far, in the order of their monotonic time."""
         if not self.path.exists():
             return []
-        lines = self.path.read_text().splitlines()
-        return sorted((_event(line) for line in lines), key=lambda event: event.monotonic)
+        # A line that crosses a page of the file can be seen before its end is written.
+        whole, _, _ = self.path.read_text().rpartition("\n")
+        return sorted(map(_event, whole.splitlines()), key=lambda event: event.monotonic)
 
     def _record(
         self,

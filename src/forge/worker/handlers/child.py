@@ -45,6 +45,7 @@ from forge.telemetry.logs.attempt_records import CURRENT_JOB, job_fields, mark_r
 from forge.telemetry.logs.listener import RecordSender
 from forge.telemetry.metrics.external_calls import CallMeter, measure_services
 from forge.telemetry.metrics.registries import WorkerMetrics
+from forge.worker.handlers.child_signals import leave_signals_to_the_worker
 from forge.worker.handlers.django_connections import (
     close_stale_connections,
     close_stale_connections_of_async_code,
@@ -65,7 +66,7 @@ WORKER_LEFT = 4
 
 def main() -> None:
     """Serve orders until the worker closes the socket."""
-    _leave_signals_to_the_worker()
+    leave_signals_to_the_worker()
     _die_with_worker(int(sys.argv[2]))
     connection = socket.socket(fileno=int(sys.argv[1]))
     connection.set_inheritable(False)
@@ -307,19 +308,6 @@ def _read(name: str, value: Any) -> Any:
             return datetime.fromisoformat(value)
         case _:
             return value
-
-
-def _leave_signals_to_the_worker() -> None:
-    """Ignore the signals that stop a worker, and let processes that a handler starts obey them."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        # Not SIG_IGN, which every program that is started here would inherit.
-        signal.signal(number, lambda number, frame: None)
-    os.register_at_fork(after_in_child=_obey_signals)
-
-
-def _obey_signals() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _die_with_worker(pid: int) -> None:
