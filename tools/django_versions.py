@@ -12,7 +12,6 @@ import tarfile
 import tempfile
 from hashlib import sha256
 from pathlib import Path
-from time import perf_counter
 
 import psycopg
 
@@ -29,6 +28,7 @@ CANDIDATES = ("3.12", "3.13", "3.14")
 OLDER = ("4.2.30", "5.2.19", "6.0.10")
 NEWEST = "6.1.3"
 TESTS = VENV / "django-tests"
+PYTEST_CASES = "orders/tests/pytest_django_cases.py"
 
 
 def main() -> int:
@@ -117,21 +117,27 @@ def _test(version: str, server: Cluster) -> bool:
         "DJANGO_SETTINGS_MODULE": "shop.settings",
     }
     labels = ["orders", "contract"] if is_newest else ["orders"]
-    began = perf_counter()
-    ended = subprocess.run(
-        [str(PYTHON), "manage.py", "test", "--no-input", *labels],
+    manage = _run("manage.py", "test", "--no-input", *labels, env=env)
+    pytest = _run("-m", "pytest", "-q", PYTEST_CASES, env=env)
+    for ended in (manage, pytest):
+        if ended.returncode:
+            print(f"Django {version}:\n{ended.stdout}{ended.stderr}", file=sys.stderr)
+    ran = next((line for line in manage.stderr.splitlines() if line.startswith("Ran ")), "")
+    *_, cases = pytest.stdout.splitlines() or [""]
+    print(f"Django {version}: {ran}; pytest-django: {cases}", flush=True)
+    return not manage.returncode and not pytest.returncode
+
+
+def _run(*arguments: str, env: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    """Run Python in the project's folder."""
+    return subprocess.run(
+        [str(PYTHON), *arguments],
         cwd=PROJECT,
         env=env,
         capture_output=True,
         text=True,
         timeout=300,
     )
-    if ended.returncode:
-        print(f"Django {version}:\n{ended.stdout}{ended.stderr}", file=sys.stderr)
-        return False
-    ran = next(line for line in ended.stderr.splitlines() if line.startswith("Ran "))
-    print(f"Django {version}: {ran}; with its start {perf_counter() - began:.0f} s", flush=True)
-    return True
 
 
 if __name__ == "__main__":
