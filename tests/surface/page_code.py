@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from tests.cli.command import Project
+from tests.cli.command import FORGE, Project
 from tests.surface.pages import CHECKOUT, Block, blocks
 
+# As in the reader's virtual environment.
+ACTIVATED = f"{FORGE.parent}{os.pathsep}{os.environ['PATH']}"
 # A worker for the apps of several pages: its app has the definitions of all of them.
 TOGETHER = """
 from importlib import import_module
@@ -65,7 +67,7 @@ def _python(project: Project, folder: Path, *arguments: str) -> str:
     ended = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env=os.environ | project.env | {"PYTHONPATH": str(CHECKOUT)},
+        env=os.environ | project.env | {"PYTHONPATH": str(CHECKOUT), "PATH": ACTIVATED},
         capture_output=True,
         text=True,
         timeout=100,

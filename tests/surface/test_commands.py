@@ -8,8 +8,8 @@ import click
 from forge.cli.main import forge as command_line
 from tests.surface.test_reference import command_in, table
 
-# These run until they are stopped, and write a log.
-LASTING = {"dev", "server", "worker"}
+# These run until they are stopped, and write a log or speak a protocol.
+LASTING = {"dev", "mcp", "server", "worker"}
 
 
 def test_every_command_that_ends_has_json_output() -> None:

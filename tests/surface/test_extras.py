@@ -96,6 +96,22 @@ trace(app)
 """
     + ALONE
     + 'assert "double" in " ".join(span.name for span in spans.get_finished_spans())\n',
+    "mcp": """
+import sys
+from pathlib import Path
+from mcp import Client, StdioServerParameters
+from forge.cli.tokens import block_of, hash_of
+
+Path("forge.toml").write_text(block_of({"name": "a", "sha256": hash_of("t"), "roles": ["user"]}))
+command = str(Path(sys.executable).parent / "forge")
+env = {"FORGE_TOKEN": "t", "FORGE_DATABASE_URL": url}
+
+async def main():
+    async with app, Client(StdioServerParameters(command=command, args=["mcp"], env=env)) as mcp:
+        await run(await double.dispatch({"n": 21}))
+        assert '"double"' in (await mcp.call_tool("list_jobs", {})).content[0].text
+asyncio.run(main())
+""",
     "django": """
 from django.conf import settings
 from urllib.parse import urlsplit, parse_qs

@@ -66,6 +66,7 @@ COMMANDS: CommandTable = {
             "why": "forge.cli.jobs.why:why",
         },
     ),
+    "mcp": "forge.cli.mcp_server.command:mcp",
     "migrate": "forge.cli.migrate:migrate",
     "overview": "forge.cli.overview:overview",
     "pause": "forge.cli.pauses:pause",
