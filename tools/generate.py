@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools import dashboard
+from tools.diagrams import PICTURES
 from tools.django_migrations import django_migration_files
 from tools.faults_page import faults_page
 from tools.job_columns import job_column_files
@@ -26,6 +27,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "docs/reference/openapi.json": openapi_json,
     "docs/reference/public-api.txt": public_api,
     "tests/faults/README.md": faults_page,
+    **PICTURES,
 }
 
 

@@ -7,6 +7,10 @@ HEADER = """<!-- Generated from src/forge/core/lifecycle.py by `make format`. --
 # The lifecycle of a job
 
 The database rejects every transition that is not on this page, from any client.
+
+![The statuses of a job as boxes, and the verbs as arrows](../pictures/lifecycle.svg)
+
+An arrow from a dashed frame starts at each status inside it.
 """
 
 

@@ -5,6 +5,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from tools.diagrams.layers import contract
+
 from tests.surface.pages import CHECKOUT
 
 PAGE = (CHECKOUT / "ARCHITECTURE.md").read_text()
@@ -41,15 +43,9 @@ def test_top_level_has_no_module_beside_the_app() -> None:
 
 
 def test_layers_are_those_of_the_import_contract() -> None:
-    drawn = PAGE.split("## Layers")[1].split("```")[1]
-    settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
-    contract = settings["tool"]["importlinter"]["contracts"][0]
+    (named,) = re.findall(r"!\[The layers from the top down: ([^]]+)\]", PAGE)
 
-    layers = [re.findall(r"\w+", layer.split("   they ")[0]) for layer in drawn.split("↓")]
-    expected = [re.findall(r"\w+", layer) for layer in contract["layers"]]
-    expected[-1].append("sql")
-
-    assert [sorted(layer) for layer in layers] == [sorted(layer) for layer in expected]
+    assert named.split("; ") == contract()
 
 
 def test_exceptions_from_the_layers_are_few_and_named() -> None:
