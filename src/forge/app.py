@@ -55,6 +55,7 @@ from forge.definitions.job import In, JobDefinition, Out
 from forge.definitions.payload_warnings import PayloadWarnings
 from forge.definitions.registry import Registry
 from forge.definitions.schedule import ScheduleDecorator
+from forge.jobs.audited_requests import AuditedRequests
 from forge.jobs.bulk import BulkActions, BulkOptions, BulkPlan, BulkRequest, BulkSelection
 from forge.jobs.dispatch import Dispatcher
 from forge.jobs.follow import Watcher
@@ -137,10 +138,11 @@ class Forge:
         self.dispatcher = Dispatcher(self.catalog, sessions, self)
         self.call_runner = CallRunner(self._registry, sessions, self.dispatcher, limits)
         self._schedules = Schedules(sessions, self.catalog, self.schedule_definitions, self.events)
+        requests = AuditedRequests(sessions, self.catalog, self.dispatcher)
         self._dead_letters = DeadLetters(
-            sessions, self.catalog, self.dispatcher, ReviewJobs(reprocess, discard)
+            sessions, self.catalog, requests, ReviewJobs(reprocess, discard)
         )
-        self.bulk_actions = BulkActions(sessions, self.catalog, self.dispatcher, bulk_job)
+        self.bulk_actions = BulkActions(self.catalog, requests, bulk_job)
         self._pauses = Pauses(sessions)
         self._workers = Workers(sessions)
 

@@ -92,8 +92,8 @@ def test_discard_requires_notes_and_takes_one_or_all_that_match(project: Project
 
     assert dry["letters"] == 3
     assert unexplained.returncode == 2
-    assert (many["discarded"], many["skipped"]) == (0, 0)
-    assert rest.stdout.splitlines()[-1] == "2 discarded"
+    assert (many["done"], many["skipped"]) == (0, 0)
+    assert rest.stdout.splitlines()[-1] == "discard: 2 dead letters; done"
     assert project.json("dlq", "list", "--status", "pending_review")["items"] == []
 
 

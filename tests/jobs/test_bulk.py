@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from forge import Forge, InvalidValue, JobContext, Status
-from forge.builtin_jobs import bulk as bulk_job
+from forge.builtin_jobs import bulk_work
 from forge.core.bulk import APPLIES_TO, BulkAction
 from forge.core.job_filter import id_at
 from forge.core.lifecycle import FINAL
@@ -129,7 +129,7 @@ async def test_jobs_that_no_longer_match_are_skipped(app: Forge, work: Work, psq
 async def test_many_slices_act_on_each_job_once(
     app: Forge, work: Work, psql: Any, monkeypatch: pytest.MonkeyPatch, is_crowded: bool
 ) -> None:
-    monkeypatch.setattr(bulk_job, "SLICE", 7)
+    monkeypatch.setattr(bulk_work, "SLICE", 7)
     monkeypatch.setattr("forge.store.bulk.choose.__defaults__", (20,))
     if is_crowded:
         monkeypatch.setattr("forge.store.bulk.MAX_LIVE", 10)
@@ -198,7 +198,7 @@ async def test_a_job_that_the_database_refuses_to_change_does_not_stop_the_other
 async def test_a_request_stops_when_the_database_refuses_too_many(
     app: Forge, work: Work, psql: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk_job, "MAX_FAILED", 5)
+    monkeypatch.setattr(bulk_work, "MAX_FAILED", 5)
     await add(psql, 20)
     await psql.execute(
         "alter table forge_jobs add constraint poison "
@@ -244,7 +244,7 @@ async def test_cancelling_the_request_stops_it(app: Forge, work: Work, psql: Any
 async def test_jobs_that_workers_run_meanwhile_end_once(
     app: Forge, work: Work, psql: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk_job, "SLICE", 20)
+    monkeypatch.setattr(bulk_work, "SLICE", 20)
 
     @app.job
     async def quick(ctx: JobContext) -> None: ...

@@ -150,6 +150,8 @@ export interface components {
       job_type?: string | null;
       /** @description Required, unless it is a dry run. */
       notes?: string | null;
+      /** @description Dead letters per second; null goes as fast as ordinary jobs allow. */
+      rate?: number | null;
       /** @description Must equal the token's tenant; operators may name any. */
       tenant_id?: number | null;
     };

@@ -1,7 +1,8 @@
 """The built-in job types: requests that a worker carries out, since only workers change jobs."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -12,10 +13,14 @@ from forge.builtin_jobs.discard import DISCARD, discard
 from forge.builtin_jobs.reprocess import REPROCESS, reprocess
 from forge.core.job import BUILTIN_QUEUE, CANARY
 from forge.core.lifecycle import FINAL, OWNED, WAITING, Status
+from forge.core.payload import encode
 from forge.core.signals import NonRetryable, Snooze
+from forge.definitions.catalog import RunStatement
 from forge.definitions.job import JobDefinition
 from forge.definitions.signature import Handler
 from forge.store import jobs
+from forge.store.borrowed import run_on
+from forge.store.jobs import AttemptUpdate
 from forge.store.notify import CHANGES, WAKE, attempt_payload, changes_payload, send, worker_channel
 from forge.store.statement import Row, Rows, Statement
 
@@ -28,6 +33,8 @@ RUN_NOW = "forge.run_now"
 RESCHEDULE = "forge.reschedule"
 REPRIORITISE = "forge.reprioritise"
 MOVE = "forge.move"
+# What was done to which job.
+Report = dict[str, Any]
 
 
 class Request(BaseModel):
@@ -62,52 +69,35 @@ class Canary(BaseModel):
     previous: list[UUID] = []
 
 
-async def cancel(ctx: "JobContext", input: Request) -> dict[str, Any]:
+async def cancel(ctx: "JobContext", input: Request) -> Report:
     """Cancel a job in any status, and notify the worker that runs it."""
-    found = await ctx.run(jobs.cancel(*_asked(ctx, input)))
-    for row in found:
-        if row["was"] in OWNED:
-            over = attempt_payload(row["id"], row["lease"])
-            await ctx.run(send(worker_channel(row["worker_id"]), over))
-    return await _report(ctx, input, found, "cancelled")
+    return await _once(ctx, partial(_cancel, ctx, input))
 
 
-async def delete(ctx: "JobContext", input: Request) -> dict[str, Any]:
+async def delete(ctx: "JobContext", input: Request) -> Report:
     """Give up a job that waits for a retry, cancel a pending one, erase a final one."""
-    status = Status((await _get(ctx, input.job_id))["status"])
-    if status in OWNED:
-        raise NonRetryable(
-            f"job {input.job_id} is being processed; cancel it first, then delete it"
-        )
-    if status is Status.PENDING:
-        return await cancel(ctx, input)
-    if status is Status.RETRY:
-        found = await ctx.run(jobs.give_up(*_asked(ctx, input)))
-        return await _report(ctx, input, found, "failed")
-    found = await ctx.run(jobs.erase(*_asked(ctx, input)))
-    if not found:
-        raise NonRetryable(f"job {input.job_id} has a dead letter under review; settle that first")
-    return await _report(ctx, input, found, "erased")
+    return await _once(ctx, partial(_delete, ctx, input))
 
 
-async def run_now(ctx: "JobContext", input: Request) -> dict[str, Any]:
+async def run_now(ctx: "JobContext", input: Request) -> Report:
     """Make a waiting job due at once."""
-    return await _change_waiting(ctx, input, jobs.run_now(*_asked(ctx, input)), "made due")
+    change = jobs.run_now(*_asked(ctx, input))
+    return await _change_waiting(ctx, input, change, "made due")
 
 
-async def reschedule(ctx: "JobContext", input: RescheduleRequest) -> dict[str, Any]:
+async def reschedule(ctx: "JobContext", input: RescheduleRequest) -> Report:
     """Give a waiting job another time."""
     change = jobs.reschedule(*_asked(ctx, input), at=input.at, delay=input.delay)
     return await _change_waiting(ctx, input, change, "rescheduled")
 
 
-async def reprioritise(ctx: "JobContext", input: ReprioritiseRequest) -> dict[str, Any]:
+async def reprioritise(ctx: "JobContext", input: ReprioritiseRequest) -> Report:
     """Give a waiting job another priority."""
     change = jobs.reprioritise(*_asked(ctx, input), priority=input.priority)
     return await _change_waiting(ctx, input, change, "reprioritised")
 
 
-async def move(ctx: "JobContext", input: MoveRequest) -> dict[str, Any]:
+async def move(ctx: "JobContext", input: MoveRequest) -> Report:
     """Move a waiting job to another queue."""
     change = jobs.move(*_asked(ctx, input), queue=input.queue)
     return await _change_waiting(ctx, input, change, "moved")
@@ -121,16 +111,64 @@ async def canary(ctx: "JobContext", input: Canary) -> None:
 
 async def _change_waiting(
     ctx: "JobContext", input: Request, change: Statement[Rows], what: str
-) -> dict[str, Any]:
+) -> Report:
     """Change when or where a waiting job runs, and wake the workers."""
-    found = await ctx.run(change)
-    if found:
-        await ctx.run(send(WAKE))
-        return await _report(ctx, input, found, what)
-    job = await _get(ctx, input.job_id)
-    if job["status"] in WAITING and job["queue"] != BUILTIN_QUEUE:
-        return {"job_id": str(input.job_id), "done": "unchanged"}  # it already was as requested
-    return await _report(ctx, input, found, what)
+
+    async def act(run: RunStatement) -> Report:
+        found = await run(change)
+        if found:
+            await run(send(WAKE))
+            return await _report(ctx, input, run, found, what)
+        job = await _get(ctx, input, run)
+        if job["status"] in WAITING and job["queue"] != BUILTIN_QUEUE:
+            return {"job_id": str(input.job_id), "done": "unchanged"}  # already as requested
+        return await _report(ctx, input, run, found, what)
+
+    return await _once(ctx, act)
+
+
+async def _cancel(ctx: "JobContext", input: Request, run: RunStatement) -> Report:
+    found = await run(jobs.cancel(*_asked(ctx, input)))
+    for row in found:
+        if row["was"] in OWNED:
+            over = attempt_payload(row["id"], row["lease"])
+            await run(send(worker_channel(row["worker_id"]), over))
+    return await _report(ctx, input, run, found, "cancelled")
+
+
+async def _delete(ctx: "JobContext", input: Request, run: RunStatement) -> Report:
+    status = Status((await _get(ctx, input, run))["status"])
+    if status in OWNED:
+        raise NonRetryable(
+            f"job {input.job_id} is being processed; cancel it first, then delete it"
+        )
+    if status is Status.PENDING:
+        return await _cancel(ctx, input, run)
+    if status is Status.RETRY:
+        found = await run(jobs.give_up(*_asked(ctx, input)))
+        return await _report(ctx, input, run, found, "failed")
+    found = await run(jobs.erase(*_asked(ctx, input)))
+    if not found:
+        raise NonRetryable(f"job {input.job_id} has a dead letter under review; settle that first")
+    return await _report(ctx, input, run, found, "erased")
+
+
+async def _once(ctx: "JobContext", act: Callable[[RunStatement], Awaitable[Report]]) -> Report:
+    """Carry out a request once, however often its attempts are interrupted.
+
+    The change, its audit event and the report are written together, fenced by the lease.
+    """
+    if ctx.checkpoint is not None:
+        known: Report = ctx.checkpoint
+        return known
+    async with ctx.transaction() as connection:
+        run = partial(run_on, connection)
+        await run(jobs.limit_locks())
+        report = await act(run)
+        note = AttemptUpdate(ctx.job_id, ctx.lease, None, None, encode(report))
+        if not await run(jobs.note([note])):
+            raise ctx.stale("request")
+    return report
 
 
 def _asked(
@@ -141,22 +179,24 @@ def _asked(
     return [input.job_id], ctx.tenant_id, input.reason, actor
 
 
-async def _get(ctx: "JobContext", job_id: UUID) -> Row:
-    found = await ctx.run(jobs.get([job_id]))
+async def _get(ctx: "JobContext", input: Request, run: RunStatement) -> Row:
+    found = await run(jobs.get([input.job_id]))
     if not found or (ctx.tenant_id is not None and found[0]["tenant_id"] != ctx.tenant_id):
-        raise NonRetryable(f"there is no job {job_id}")
+        raise NonRetryable(f"there is no job {input.job_id}")
     return found[0]
 
 
-async def _report(ctx: "JobContext", input: Request, found: Rows, what: str) -> dict[str, Any]:
+async def _report(
+    ctx: "JobContext", input: Request, run: RunStatement, found: Rows, what: str
+) -> Report:
     """Return what was done, or raise why nothing was."""
     if not found:
-        job = await _get(ctx, input.job_id)
+        job = await _get(ctx, input, run)
         reason = "it is final" if job["status"] in FINAL else f"it is {job['status']}"
         if job["status"] in WAITING:
             reason = f"{job['job_type']} is one of Forge's own"
         raise NonRetryable(f"job {input.job_id} was left alone: {reason}")
-    await ctx.run(send(CHANGES, changes_payload({input.job_id})))
+    await run(send(CHANGES, changes_payload({input.job_id})))
     return {"job_id": str(input.job_id), "done": what}
 
 
@@ -188,7 +228,7 @@ def _definition(name: str, handler: Handler, group: str | None = None) -> JobDef
 
 
 # Requests whose attempts are short. A worker carries them out beside its slots.
-SHORT_REQUESTS = (CANCEL, DELETE, RUN_NOW, RESCHEDULE, REPRIORITISE, MOVE, BULK, CANARY)
+SHORT_REQUESTS = (CANCEL, DELETE, RUN_NOW, RESCHEDULE, REPRIORITISE, MOVE, BULK, DISCARD, CANARY)
 REQUESTS = {
     CANCEL: _definition(CANCEL, cancel),
     DELETE: _definition(DELETE, delete),

@@ -8,6 +8,7 @@ at any point loses nothing and does nothing twice.
 import time
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from forge.core.job import BUILTIN_QUEUE
@@ -16,8 +17,10 @@ from forge.core.pace import Pace
 from forge.core.payload import encode
 from forge.core.signals import Snooze
 from forge.dead_letters.bulk import ReprocessRequest
+from forge.definitions.catalog import RunStatement
 from forge.definitions.job import job
 from forge.store import audit, dead_letters, jobs
+from forge.store.borrowed import run_on
 from forge.store.jobs import AttemptUpdate
 from forge.store.notify import WAKE, send
 
@@ -55,6 +58,8 @@ class Progress:
     released: float | None = None
     # when no dead letter was left; None before
     exhausted: float | None = None
+    # what it returns, once its end is audited; None before
+    report: dict[str, Any] | None = None
 
 
 @job(name=REPROCESS, queue=BUILTIN_QUEUE, priority="high", dead_letter=False, max_attempts=20)
@@ -63,7 +68,10 @@ async def reprocess(ctx: "JobContext", input: ReprocessRequest) -> dict[str, Any
     if ctx.tenant_id is not None:
         # The database has verified the job's tenant, but not the one in the input.
         input = input.model_copy(update={"tenant_id": ctx.tenant_id})
-    work = Reprocessing(ctx, input, Progress(**(ctx.checkpoint or {"began": time.time()})))
+    so_far = Progress(**(ctx.checkpoint or {"began": time.time()}))
+    if so_far.report is not None:
+        return so_far.report
+    work = Reprocessing(ctx, input, so_far)
     for _ in range(MAX_BATCHES):
         await work.settle()
         await work.watch()
@@ -201,6 +209,7 @@ class Reprocessing:
         return Pace(self._wanted.rate, self._so_far.paced)
 
     async def end(self, event: str, reason: str | None) -> dict[str, Any]:
+        """Audit the end once, also if the result is lost, and return the report."""
         so_far, wanted = self._so_far, self._wanted
         output = {
             "reprocessed": so_far.reprocessed,
@@ -215,7 +224,12 @@ class Reprocessing:
         entry = audit.add(
             event, self._actor, wanted.tenant_id, self._ctx.job_id, wanted.notes, encode(output)
         )
-        await self._ctx.run(entry)
+        so_far.report = output
+        async with self._ctx.transaction() as connection:
+            run = partial(run_on, connection)
+            await run(jobs.limit_locks())
+            await run(entry)
+            await self._remember(run)
         return output
 
     async def _reprocess(self, dlq_ids: list[int]) -> list[int]:
@@ -239,7 +253,7 @@ class Reprocessing:
             dead_letters.audit(event, dlq_ids, self._actor, self._wanted.notes, text)
         )
 
-    async def _remember(self) -> None:
+    async def _remember(self, run: RunStatement | None = None) -> None:
         """Write the checkpoint now: the next step must not happen without it."""
         so_far, wanted = self._so_far, self._wanted
         done = so_far.reprocessed + so_far.skipped
@@ -250,5 +264,5 @@ class Reprocessing:
             f"{done} of {wanted.letters} reprocessed, {so_far.failed_again} failed again",
             encode(asdict(so_far)),
         )
-        if not await self._ctx.run(jobs.note([note])):
+        if not await (run or self._ctx.run)(jobs.note([note])):
             raise self._ctx.stale("reprocess")

@@ -10,7 +10,8 @@ from forge.core.lifecycle import FINAL, OWNED, WAITING, Status
 
 # Ids in one request. A filter has no limit.
 MAX_IDS = 5_000
-# Jobs per second that can be asked for. Without a rate it is as fast as ordinary jobs allow.
+# Jobs or dead letters per second that can be asked for. Without a rate it is as fast as ordinary
+# jobs allow.
 HIGHEST_RATE = 100_000.0
 
 
@@ -68,7 +69,7 @@ def check_rate(rate: float | None) -> float | None:
     """Refuse a rate at which nothing would happen, or that stands for none."""
     if rate is not None and not 0 < rate <= HIGHEST_RATE:
         raise InvalidValue(
-            f"rate must be above 0 and at most {HIGHEST_RATE:,.0f} jobs a second, not {rate!r}; "
+            f"rate must be above 0 and at most {HIGHEST_RATE:,.0f} a second, not {rate!r}; "
             "leave it out to go as fast as possible"
         )
     return rate

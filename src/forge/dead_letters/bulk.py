@@ -1,4 +1,4 @@
-"""Reprocessing many dead letters: the request, its plan, and the audit of it."""
+"""Requests on many dead letters: to reprocess or discard them, and what that would do."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -6,22 +6,21 @@ from typing import NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel
 
+from forge.core.bulk import check_rate
 from forge.core.dead_letter import CAUSES, UNDER_REVIEW, Causes, DeadLetterGroup, LetterFilter
 from forge.core.duration import parse_duration
 from forge.core.errors import InvalidValue
 from forge.core.job import PriorityLike
 from forge.core.new_job import parse_priority
-from forge.core.payload import encode
 from forge.definitions.catalog import RunStatement
-from forge.store import audit, dead_letters
+from forge.store import dead_letters
 
 # One statement's worth a second: more would keep the acks of ordinary jobs waiting.
 HIGHEST_RATE = 1000.0
 MAX_CANARIES = 100
 MAX_GROUPS = 20
 
-
-Request = TypeVar("Request", "DiscardRequest", "ReprocessRequest")
+Request = TypeVar("Request", bound="LetterRequest")
 
 
 class Plan(NamedTuple):
@@ -31,7 +30,7 @@ class Plan(NamedTuple):
     groups: Sequence[DeadLetterGroup]
 
 
-class LetterSelection(BaseModel):
+class LetterRequest(BaseModel):
     """Which dead letters: those under review that match, up to the newest of the request."""
 
     job_type: str | None = None
@@ -41,28 +40,29 @@ class LetterSelection(BaseModel):
     tenant_id: int | None = None
     until: int = 0
     letters: int = 0
+    notes: str | None = None
 
     @property
     def filter(self) -> LetterFilter:
         return LetterFilter(status=UNDER_REVIEW, **self.model_dump(include=set(CAUSES)))
 
 
-class DiscardRequest(LetterSelection):
-    """The input of forge.discard: which dead letters, and why."""
+class DiscardRequest(LetterRequest):
+    """The input of forge.discard: which dead letters, why, and how fast."""
 
     notes: str
+    rate: float | None = None
 
     @classmethod
-    def checked(cls, causes: Causes, notes: str) -> Self:
+    def checked(cls, causes: Causes, notes: str, rate: float | None) -> Self:
         """Check what is asked for, or say what is allowed."""
         LetterFilter(**causes)  # which refuses what is no category
-        return cls(**causes, notes=notes)
+        return cls(**causes, notes=notes, rate=check_rate(rate))
 
 
-class ReprocessRequest(LetterSelection):
+class ReprocessRequest(LetterRequest):
     """The input of forge.reprocess: which dead letters, how fast, and when to stop."""
 
-    notes: str | None = None
     rate: float
     canary: int
     canary_seconds: float
@@ -106,10 +106,7 @@ async def plan(wanted: LetterFilter, run: RunStatement) -> Plan:
     return Plan(counted.letters, await run(dead_letters.groups(wanted, MAX_GROUPS)))
 
 
-async def audited(event: str, wanted: Request, actor: str | None, run: RunStatement) -> Request:
-    """Write the request into the audit, and limit it to the dead letters that exist now."""
+async def limited_to_known(wanted: Request, run: RunStatement) -> Request:
+    """Limit a request to the dead letters that exist now."""
     counted = await run(dead_letters.count(wanted.filter))
-    limited = wanted.model_copy(update={"until": counted.newest, "letters": counted.letters})
-    detail = encode(limited.model_dump(exclude_none=True))
-    await run(audit.add(event, actor, wanted.tenant_id, None, limited.notes, detail))
-    return limited
+    return wanted.model_copy(update={"until": counted.newest, "letters": counted.letters})

@@ -25,16 +25,16 @@ from forge.core.payload import encode
 from forge.core.sensitive.shown import refuse_redacted
 from forge.dead_letters.bulk import (
     DiscardRequest,
-    LetterSelection,
+    LetterRequest,
     Plan,
     ReprocessRequest,
-    audited,
+    limited_to_known,
     plan,
 )
 from forge.definitions.catalog import Catalog, RunStatement
 from forge.definitions.edited_payload import OriginalPayload, checked_edit
 from forge.definitions.job import JobDefinition
-from forge.jobs.dispatch import Dispatcher
+from forge.jobs.audited_requests import AuditedRequests, AuditEntry
 from forge.jobs.handle import JobHandle
 from forge.jobs.session import Sessions
 from forge.store import dead_letters
@@ -61,19 +61,19 @@ class DeadLetters:
         self,
         sessions: Sessions,
         catalog: Catalog,
-        dispatcher: Dispatcher,
+        requests: AuditedRequests,
         review_jobs: ReviewJobs,
         run: RunStatement | None = None,
     ) -> None:
         self._sessions = sessions
         self._catalog = catalog
-        self._dispatcher = dispatcher
+        self._requests = requests
         self._review_jobs = review_jobs
         self._own = run or sessions.run
 
     def running(self, run: RunStatement) -> "DeadLetters":
         """Return the same verbs with `run` for statements, such as a tenant-bound connection."""
-        return DeadLetters(self._sessions, self._catalog, self._dispatcher, self._review_jobs, run)
+        return DeadLetters(self._sessions, self._catalog, self._requests, self._review_jobs, run)
 
     async def list(
         self,
@@ -233,26 +233,36 @@ class DeadLetters:
             causes, _notes(notes), rate, canary, canary_timeout, max_failures, priority
         )
         event = "job_dlq_bulk_reprocess_requested"
-        limited = await audited(event, asked, actor, self._own)
-        return await self._request(self._review_jobs.reprocess, limited, actor)
+        return await self._request(self._review_jobs.reprocess, event, asked, actor)
 
     async def discard_many(
-        self, *, notes: str | None = None, actor: str | None = None, **causes: Unpack[Causes]
+        self,
+        *,
+        notes: str | None = None,
+        actor: str | None = None,
+        rate: float | None = None,
+        **causes: Unpack[Causes],
     ) -> JobHandle:
-        """Have a worker discard all that match, and say why in `notes`."""
+        """Have a worker discard all that match, and say why in `notes`.
+
+        Without a rate it goes as fast as ordinary jobs allow.
+        """
         if not (why := _notes(notes)):
             raise InvalidValue(NOTES_NEEDED)
-        asked = DiscardRequest.checked(causes, why)
-        limited = await audited("job_dlq_bulk_discard_requested", asked, actor, self._own)
-        return await self._request(self._review_jobs.discard, limited, actor)
+        asked = DiscardRequest.checked(causes, why, rate)
+        event = "job_dlq_bulk_discard_requested"
+        return await self._request(self._review_jobs.discard, event, asked, actor)
 
     async def _request(
-        self, job: JobDefinition[Any, Any], wanted: LetterSelection, actor: str | None
+        self, job: JobDefinition[Any, Any], event: str, wanted: LetterRequest, actor: str | None
     ) -> JobHandle:
+        limited = await limited_to_known(wanted, self._own)
         options: DispatchOptions = {"auth": {"actor": actor}}
         if wanted.tenant_id is not None:
             options["tenant_id"] = wanted.tenant_id
-        return await self._dispatcher.dispatch(job, wanted.model_dump(), options)
+        detail = encode(limited.model_dump(exclude_none=True))
+        entry = AuditEntry(event, wanted.notes, detail)
+        return await self._requests.dispatch(job, limited, options, entry)
 
     async def _get(self, dlq_id: int, tenant_id: int | None, run: RunStatement) -> DeadLetter:
         letter = await run(dead_letters.get(dlq_id, tenant_id))

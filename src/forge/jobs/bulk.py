@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Self, TypedDict
 from uuid import UUID
 
@@ -31,14 +30,11 @@ from forge.core.payload import encode
 from forge.core.sensitive.shown import shown_job
 from forge.definitions.catalog import Catalog
 from forge.definitions.job import JobDefinition
+from forge.jobs.audited_requests import AuditedRequests, AuditEntry
 from forge.jobs.counts import count_total
-from forge.jobs.dispatch import Dispatcher
 from forge.jobs.handle import JobHandle
-from forge.jobs.prepare import prepare
 from forge.jobs.search import JobReader, JobSearch, find_jobs
-from forge.jobs.session import Sessions
-from forge.store import audit, bulk, jobs
-from forge.store.borrowed import run_on
+from forge.store import bulk, jobs
 
 # Jobs that a plan shows.
 SAMPLE = 10
@@ -139,15 +135,10 @@ class BulkActions:
     """The bulk actions of an app."""
 
     def __init__(
-        self,
-        sessions: Sessions,
-        catalog: Catalog,
-        dispatcher: Dispatcher,
-        bulk_job: JobDefinition[Any, Any],
+        self, catalog: Catalog, requests: AuditedRequests, bulk_job: JobDefinition[Any, Any]
     ) -> None:
-        self._sessions = sessions
         self._catalog = catalog
-        self._dispatcher = dispatcher
+        self._requests = requests
         # The built-in job that carries them out.
         self._bulk_job = bulk_job
 
@@ -170,22 +161,13 @@ class BulkActions:
     async def request(
         self, wanted: BulkRequest, counted: BoundedCount, options: DispatchOptions
     ) -> JobHandle[Any]:
-        """Have a worker carry out a request; the request and its one audit event commit together.
+        """Have a worker carry out a request, with one audit event.
 
         `options` has the auth of the caller, and the tenant if it is limited to one.
         """
         limited = wanted.model_copy(update=asdict(counted))
-        encoder = await self._catalog.find(self._bulk_job)
-        prepared = prepare(encoder, limited.model_dump(mode="json"), options)
-        actor, tenant = options.get("auth", {}).get("actor"), options.get("tenant_id")
-        session = self._sessions.here()
-        async with (await session.database()).transaction(tenant) as connection:
-            run = partial(run_on, connection)
-            (made,) = await run(prepared.statement())
-            entry = audit.add(REQUESTED, actor, tenant, made.id, wanted.reason, _detail(limited))
-            await run(entry)
-        session.wake(is_request=True)
-        return self._dispatcher.handle(made, self._bulk_job)
+        entry = AuditEntry(REQUESTED, wanted.reason, _detail(limited))
+        return await self._requests.dispatch(self._bulk_job, limited, options, entry)
 
     async def _sample(self, wanted: BulkRequest, reader: JobReader) -> Sequence[JobRecord]:
         if wanted.ids is not None:

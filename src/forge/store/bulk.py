@@ -1,7 +1,7 @@
 """Statements of bulk actions: which jobs come next, and the lock on those of one slice."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from forge.core.job_filter import JobFilter
@@ -14,14 +14,15 @@ WINDOW = 5000
 # With at most this many jobs that wait or run, those are read instead of the whole table.
 MAX_LIVE = 20_000
 LIVE = frozenset(Status) - FINAL
+Id = TypeVar("Id", UUID, int)
 
 
-class Chosen(NamedTuple):
-    """Jobs that match, in the order of their ids."""
+class Chosen(NamedTuple, Generic[Id]):
+    """Jobs or dead letters that match, in the order of their ids."""
 
-    ids: list[UUID]
+    ids: list[Id]
     # The last id that was read; None at the end.
-    last_id: UUID | None
+    last_id: Id | None
 
 
 class Locked(NamedTuple):
@@ -32,18 +33,18 @@ class Locked(NamedTuple):
     is_due: bool
 
 
-def choose(filter: JobFilter, after: UUID, look_at: int = WINDOW) -> Statement[Chosen]:
+def choose(filter: JobFilter, after: UUID, look_at: int = WINDOW) -> Statement[Chosen[UUID]]:
     """Choose the next jobs with the most selective index that has them in the order of ids."""
     args = (*values_of_filter(filter), after, look_at, _index_for(filter))
 
-    def read(found: Rows) -> Chosen:
+    def read(found: Rows) -> Chosen[UUID]:
         is_end = found[0]["looked_at"] < look_at
         return Chosen(found[0]["ids"], None if is_end else found[0]["last_id"])
 
     return Statement(load("bulk/choose"), args, read)
 
 
-def choose_live(filter: JobFilter, after: UUID) -> Statement[Chosen | None]:
+def choose_live(filter: JobFilter, after: UUID) -> Statement[Chosen[UUID] | None]:
     """Choose all jobs that wait or run; None if there are too many."""
     args = (*values_of_filter(filter), after, MAX_LIVE + 1)
     return Statement(

@@ -135,6 +135,16 @@ def discard(
     return Statement(load("dead_letters/discard"), args, _ids)
 
 
+def lock(dlq_ids: Sequence[int], tenant: int | None) -> Statement[list[int]]:
+    """Lock those under review that no other transaction has locked."""
+    return Statement(load("dead_letters/lock"), (dlq_ids, tenant), _ids)
+
+
+def under_review(dlq_ids: Sequence[int]) -> Statement[list[int]]:
+    """Return which of these are under review."""
+    return Statement(load("dead_letters/under_review"), (dlq_ids,), _ids)
+
+
 def outcomes(dlq_ids: Sequence[int]) -> Statement[list[LetterOutcome]]:
     return Statement(
         load("dead_letters/outcomes"),

@@ -15,7 +15,17 @@ from forge.core.lifecycle import Status
 from forge.core.new_job import NewJob
 from forge.core.outcome import Completion, Settlement
 from forge.core.payload_rules import CheckedPayload
-from forge.store.statement import Row, Rows, Statement, columns, ids, load, only, rows
+from forge.store.statement import (
+    Row,
+    Rows,
+    Statement,
+    columns,
+    ids,
+    load,
+    nothing,
+    only,
+    rows,
+)
 
 # A job may snooze every second for months.
 SNOOZES_KEPT = 50
@@ -271,6 +281,11 @@ def owned_by(owners: Sequence[UUID]) -> Statement[list[UUID]]:
 
 def unknown_owners() -> Statement[list[UUID]]:
     return Statement(load("jobs/unknown_owners"), (), lambda found: [r["worker_id"] for r in found])
+
+
+def limit_locks() -> Statement[None]:
+    """Limit how long this transaction keeps its locks, and how long it waits for others."""
+    return Statement(load("transaction/limit"), (), nothing)
 
 
 def cancel(

@@ -153,7 +153,7 @@ async def test_one_and_a_whole_cause_are_discarded_with_a_reason(dashboard: Dash
     await page.get_by_role("link", name="All causes").first.click()
     await expect(page.get_by_text("No dead letters wait for review.")).to_be_visible()
     events = await dashboard.audit()
-    assert events.count(("job_dlq_discarded", "ann", "the printer is gone")) == 2
+    assert events.count(("job_dlq_bulk_discard_requested", "ann", "the printer is gone")) == 1
 
 
 @pytest.mark.parametrize("roles", [MANAGER, ("viewer", "staff", "manager")], ids=" ".join)

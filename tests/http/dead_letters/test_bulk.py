@@ -123,8 +123,10 @@ async def test_many_are_discarded_by_a_worker(
     assert (planned.status_code, planned.json()["letters"]) == (200, 4)
     assert (planned.json()["job_id"], before) == (None, [])
     assert (answer.status_code, answer.json()["job_type"]) == (202, "forge.discard")
-    assert report == {"discarded": 4, "skipped": 0}
-    assert {tuple(event[1:]) for event in await events(psql)} == {("ann", "no longer needed", 123)}
+    assert (report["done"], report["skipped"]) == (4, 0)
+    assert await events(psql) == [
+        ("job_dlq_bulk_discard_requested", "ann", "no longer needed", 123)
+    ]
     untouched = await psql.fetch(
         "select dlq_id from forge_dead_letters where status = 'pending_review' order by 1"
     )

@@ -27,7 +27,7 @@ export function resultText(job: Pick<JobOut, 'job_type' | 'output'>): string {
   const count = (name: string) => Number(report[name] ?? 0);
   const parts =
     job.job_type === 'forge.discard'
-      ? [`${plural(count('discarded'), 'dead letter')} discarded`]
+      ? [`${plural(count('done'), 'dead letter')} discarded`]
       : [`${plural(count('reprocessed'), 'dead letter')} reprocessed`];
   const outcomes: [string, string][] = [
     ['succeeded', 'succeeded'],
@@ -36,6 +36,8 @@ export function resultText(job: Pick<JobOut, 'job_type' | 'output'>): string {
     ['deleted', 'deleted'],
     ['unfinished', 'not finished'],
     ['skipped', 'reviewed by others'],
+    ['failed', 'could not be changed'],
+    ['locked', 'left locked'],
   ];
   for (const [name, words] of outcomes) if (count(name)) parts.push(`${count(name)} ${words}`);
   return parts.join(', ');

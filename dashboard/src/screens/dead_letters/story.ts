@@ -33,6 +33,7 @@ export function storyOf(
       `after ${plural(letter.attempt_count, 'attempt')}`,
     ),
     ...events.map(eventEntry),
+    ...(isDiscardedInBulk(letter, events) ? [discardEntry(letter)] : []),
   ];
   return entries.sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
 }
@@ -73,6 +74,22 @@ function eventEntry(event: AuditEvent): TimelineEntry {
     `${known.title}${event.actor ? ` by ${event.actor}` : ''}`,
     known.tone,
     note.filter(Boolean).join('\n') || undefined,
+  );
+}
+
+/** Whether it was discarded with many others: the one audit event of that is not this letter's. */
+function isDiscardedInBulk(letter: DeadLetterDetail, events: readonly AuditEvent[]): boolean {
+  const isOfLetter = events.some(({ event }) => event === 'job_dlq_discarded');
+  return letter.status === 'discarded' && !isOfLetter;
+}
+
+function discardEntry(letter: DeadLetterDetail): TimelineEntry {
+  return entry(
+    'discarded',
+    letter.reviewed_at ?? letter.created_at,
+    `discarded${letter.reviewed_by ? ` by ${letter.reviewed_by}` : ''}`,
+    'cancelled',
+    letter.notes ?? undefined,
   );
 }
 

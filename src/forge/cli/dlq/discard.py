@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forge.cli.dlq.many import check_selection, filter_options, followed, print_plan
+from forge.cli.dlq.many import check_selection, filter_options, print_plan
 from forge.cli.options import BigInteger, actor, json_option, project_options
 from forge.cli.output import print_either
+from forge.core.bulk import HIGHEST_RATE
 from forge.core.dead_letter import CAUSES
 from forge.core.errors import InvalidValue
 
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 )
 @click.option("--all", "everything", is_flag=True, help="All dead letters under review.")
 @filter_options
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, HIGHEST_RATE, min_open=True),
+    help="Dead letters per second; default: as fast as ordinary jobs allow.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be done and change nothing.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for a worker to carry it out.")
 @json_option
@@ -30,6 +36,7 @@ def discard(
     dlq_id: int | None,
     notes: str | None,
     everything: bool,
+    rate: float | None,
     dry_run: bool,
     no_wait: bool,
     app_option: str | None,
@@ -44,8 +51,8 @@ def discard(
     check_selection(dlq_id, filters, everything)
     app = find_database(app_option, config_path)
     if dlq_id is not None:
-        if dry_run or no_wait:
-            given = "--dry-run" if dry_run else "--no-wait"
+        many = {"--dry-run": dry_run, "--no-wait": no_wait, "--rate": rate}
+        if given := next((name for name, value in many.items() if value), None):
             raise InvalidValue(f"{given} applies to many dead letters; leave it out")
         run(app, lambda app: app.dead_letters.discard(dlq_id, notes=notes, actor=actor()))
         done = {"dlq_id": dlq_id, "status": "discarded"}
@@ -53,16 +60,12 @@ def discard(
         return 0
     if dry_run:
         return run(app, lambda app: print_plan(app, filters, "discarded", as_json))
-    return run(app, lambda app: _many(app, filters, notes, no_wait, as_json))
+    asked = filters | {"notes": notes, "rate": rate, "actor": actor()}
+    return run(app, lambda app: _many(app, asked, no_wait, as_json))
 
 
-async def _many(
-    app: "Forge", filters: dict[str, Any], notes: str | None, no_wait: bool, as_json: bool
-) -> int:
-    handle = await app.dead_letters.discard_many(**filters, notes=notes, actor=actor())
-    report = await followed(app, handle, as_json, no_wait=no_wait)
-    if report is not None:
-        skipped = f", {report['skipped']} skipped" if report["skipped"] else ""
-        summary = f"{report['discarded']} discarded{skipped}"
-        print_either(as_json, {"request_id": handle.id, **report}, summary)
-    return 0
+async def _many(app: "Forge", asked: dict[str, Any], no_wait: bool, as_json: bool) -> int:
+    from forge.cli.jobs.bulk import follow_bulk
+
+    handle = await app.dead_letters.discard_many(**asked)
+    return await follow_bulk(app, handle, "dead letters", no_wait, as_json)

@@ -15,6 +15,7 @@ from forge.core.job import Priority
 
 if TYPE_CHECKING:
     from forge.app import Forge
+    from forge.jobs.handle import JobHandle
 
 ACTIONS = {action.replace("_", "-"): action for action in BulkAction}
 
@@ -92,11 +93,18 @@ async def _plan(app: "Forge", action: BulkAction, which: dict[str, Any], as_json
 async def _request(
     app: "Forge", action: BulkAction, asked: dict[str, Any], no_wait: bool, as_json: bool
 ) -> int:
+    handle = await app.bulk(action, **asked)
+    return await follow_bulk(app, handle, "jobs", no_wait, as_json)
+
+
+async def follow_bulk(
+    app: "Forge", handle: "JobHandle", rows: str, no_wait: bool, as_json: bool
+) -> int:
+    """Show the progress of a request on many rows, print its report and return the exit code."""
     from forge.cli.jobs.follow import INTERRUPTED, follow_request
     from forge.cli.output import print_either
     from forge.cli.workers import require_live_worker
 
-    handle = await app.bulk(action, **asked)
     if no_wait:
         print_either(as_json, {"request_id": handle.id}, f"requested: {handle.id}")
         return 0
@@ -104,13 +112,13 @@ async def _request(
     if not await follow_request(app, handle, as_json):
         return INTERRUPTED
     report = await handle.result()
-    print_either(as_json, {"request_id": handle.id, **report}, _summary(report))
+    print_either(as_json, {"request_id": handle.id, **report}, _summary(report, rows))
     return 1 if report["stopped"] or report["failed"] or report["locked"] else 0
 
 
-def _summary(report: dict[str, Any]) -> str:
+def _summary(report: dict[str, Any], rows: str) -> str:
     counts = {name: report[name] for name in ("skipped", "failed", "locked") if report[name]}
     rest = "".join(f", {count:,} {name}" for name, count in counts.items())
     errors = "".join(f"\n{error}" for error in report["errors"])
     end = f"stopped: {report['stopped']}" if report["stopped"] else "done"
-    return f"{report['action']}: {report['done']:,} jobs{rest}; {end}{errors}"
+    return f"{report['action']}: {report['done']:,} {rows}{rest}; {end}{errors}"

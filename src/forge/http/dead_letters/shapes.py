@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from forge.core.bulk import HIGHEST_RATE as HIGHEST_BULK_RATE
 from forge.core.dead_letter import LetterStatus
 from forge.core.payload_rules import Category
 from forge.core.retry import ErrorClass
@@ -209,6 +210,12 @@ class BulkDiscardIn(CausesIn):
     """Selects dead letters to discard."""
 
     notes: Notes | None = Field(None, description="Required, unless it is a dry run.")
+    rate: float | None = Field(
+        None,
+        gt=0,
+        le=HIGHEST_BULK_RATE,
+        description="Dead letters per second; null goes as fast as ordinary jobs allow.",
+    )
 
     @model_validator(mode="after")
     def _has_notes(self) -> Self:

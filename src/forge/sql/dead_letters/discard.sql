@@ -1,4 +1,4 @@
--- Close the review of dead letters without new jobs.
+-- Close the review of dead letters without new jobs, with an audit event unless a bulk action asks for it.
 -- $1 their ids, $2 the caller's tenant (null: any), $3 actor, $4 notes, $5 the request job that
 -- discards them (null: a person). Returns those that were under review.
 with locked as materialized (
@@ -15,10 +15,7 @@ with locked as materialized (
     where letter.dlq_id = any (array[locked.dlq_id]) and locked.status = 'pending_review'
     returning letter.dlq_id, letter.job_id, letter.tenant_id
 ), audited as (
-    insert into forge_audit_events (event, actor, tenant_id, job_id, dlq_id, notes, detail)
-    select 'job_dlq_discarded', $3, tenant_id, job_id, dlq_id, $4,
-           case when $5::uuid is not null then jsonb_build_object('request_id', $5::uuid) end
-    from discarded
-    order by dlq_id
+    insert into forge_audit_events (event, actor, tenant_id, job_id, dlq_id, notes)
+    select 'job_dlq_discarded', $3, tenant_id, job_id, dlq_id, $4 from discarded where $5::uuid is null
 )
 select dlq_id from discarded;
