@@ -29,7 +29,7 @@ for module in {modules}:
 def run_page_code(page: Path, url: str, folder: Path) -> None:
     """Run all code of a page against a database, with a worker for the page's app."""
     project = Project(url, folder)
-    files = _write_files(page, folder)
+    files = write_files(page, folder)
     app = _app_of(files)
     with project.worker(app=f"{app}:app") if app else nullcontext():
         for script in (block for block in files if block.is_script):
@@ -40,7 +40,7 @@ def run_page_code(page: Path, url: str, folder: Path) -> None:
 def run_pages_together(pages: Sequence[Path], url: str, folder: Path) -> None:
     """Run the code of several pages in one process, with one worker for the apps of all."""
     project = Project(url, folder)
-    files = [_write_files(page, folder) for page in pages]
+    files = [write_files(page, folder) for page in pages]
     names = [block.file for written in files for block in {b.file: b for b in written}.values()]
     assert len(names) == len(set(names)), f"two pages write the same file: {sorted(names)}"
     modules = [app for written in files if (app := _app_of(written)) is not None]
@@ -49,7 +49,8 @@ def run_pages_together(pages: Sequence[Path], url: str, folder: Path) -> None:
         _python(project, folder, "-m", "tests.surface.run_page", *map(str, pages))
 
 
-def _write_files(page: Path, folder: Path) -> list[Block]:
+def write_files(page: Path, folder: Path) -> list[Block]:
+    """Write the files of a page, and return their blocks."""
     files = [block for block in blocks(page, "python", "toml") if block.file and block.runs]
     for block in files:
         with (folder / str(block.file)).open("a") as file:

@@ -30,6 +30,14 @@ def test_every_page_is_in_the_navigation_and_in_llms_txt(prepared: Path) -> None
     assert "](https://forge-jobs.github.io/forge/howto/deploy/)" in listed
 
 
+@pytest.mark.parametrize("folder", docs_site.SECTIONS)
+def test_index_of_a_folder_lists_each_of_its_pages(folder: str) -> None:
+    index = (docs_site.DOCS / folder / "README.md").read_text()
+
+    pages = {page.name for page in (docs_site.DOCS / folder).glob("*.md")} - {"README.md"}
+    assert pages <= set(re.findall(r"\]\(([\w-]+\.md)", index))
+
+
 def test_start_page_shows_the_example_of_the_readme(prepared: Path) -> None:
     start = (prepared / "docs" / "index.md").read_text()
 
