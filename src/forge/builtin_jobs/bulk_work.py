@@ -115,7 +115,7 @@ class BulkProgress:
         return self.done + self.skipped + self.failed
 
     def with_changed(self, count: int, changed: Changed[Any]) -> "BulkProgress":
-        """Return the state after a slice of so many rows."""
+        """Return the state after a slice of `count` rows."""
         return replace(
             self,
             done=self.done + changed.done,
