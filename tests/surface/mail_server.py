@@ -1,42 +1,27 @@
 """An SMTP server that keeps the mails it accepts, and refuses mailboxes named nobody."""
 
-import socketserver
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
-from types import TracebackType
-from typing import Self
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 
 
-class MailServer:
-    """Accepts mail on a port of this machine."""
-
-    def __init__(self) -> None:
-        self.mails: list[EmailMessage] = []
-        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _handler_of(self.mails))
-        self._server.daemon_threads = True
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+@contextmanager
+def mail_server() -> Iterator[tuple[str, list[EmailMessage]]]:
+    """Accept mail on a port of this machine; yield its address, and what it has accepted."""
+    mails: list[EmailMessage] = []
+    with ThreadingTCPServer(("127.0.0.1", 0), _handler_of(mails)) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_address[1]}", mails
+        server.shutdown()
 
 
-def _handler_of(mails: list[EmailMessage]) -> type[socketserver.StreamRequestHandler]:
-    class Session(socketserver.StreamRequestHandler):
+def _handler_of(mails: list[EmailMessage]) -> type[StreamRequestHandler]:
+    class Session(StreamRequestHandler):
         def handle(self) -> None:
             self._answer("220 ready")
             while line := self.rfile.readline():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.surface.mail_server import MailServer
+from tests.surface.mail_server import mail_server
 from tests.surface.page_code import run_pages_together
 from tests.surface.pages import TOGETHER, blocks, name_of
 
@@ -12,11 +12,11 @@ from tests.surface.pages import TOGETHER, blocks, name_of
 def test_the_recipes_run(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with MailServer() as server:
-        monkeypatch.setenv("MAIL_SERVER", server.address)
+    with mail_server() as (address, mails):
+        monkeypatch.setenv("MAIL_SERVER", address)
         run_pages_together(TOGETHER, database_url, tmp_path)
 
-    (mail,) = server.mails
+    (mail,) = mails
     assert (mail["To"], mail["Subject"]) == ("ada@example.com", "Welcome")
     assert mail["Message-ID"].endswith("@example.com>")
     assert mail.get_content().strip() == "Hello Ada!"

@@ -15,7 +15,7 @@ def claim_and_ack() -> str:
     worker = Config().worker
     drawing = Drawing(900, 545, "Two workers and the row of one job, over time")
     for x, name in ((A, "worker A"), (ROW, "the row in forge_jobs"), (B, "worker B")):
-        drawing.lifeline([(x, 50), (x, 540)])
+        drawing.line([(x, 50), (x, 540)])
         drawing.box((x - 90, 20), (180, 32), [name], "busy" if x != ROW else "box")
     row = Row()
     _state(drawing, 0, row)

@@ -13,7 +13,6 @@ STYLE = """\
   --line: #8d97a8; --box: #2a2f3a; --good: #1f3d2b; --bad: #4a2724; --busy: #203553;
   --frame: #4b5464; } }
 text { font: 13px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; fill: var(--ink); }
-.mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 .soft { fill: var(--soft); font-size: 12px; }
 .strong { font-weight: 600; }
 .page { fill: var(--page); }
@@ -23,7 +22,6 @@ text { font: 13px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; fill
 .busy { fill: var(--busy); stroke: var(--line); }
 .frame { fill: none; stroke: var(--frame); stroke-dasharray: 5 4; }
 .line { fill: none; stroke: var(--line); stroke-width: 1.4; }
-.dashed { stroke-dasharray: 5 4; }
 .label { fill: var(--page); }
 marker path { fill: var(--line); }
 """
@@ -74,9 +72,9 @@ class Drawing:
             (x1, y1), (x2, y2) = points[0], points[-1]
             self.label(at or ((x1 + x2) / 2, (y1 + y2) / 2), label)
 
-    def lifeline(self, points: Sequence[Point], *, is_dashed: bool = False) -> None:
+    def line(self, points: Sequence[Point]) -> None:
         """Add a line without a head."""
-        self._line(points, f'class="line{" dashed" if is_dashed else ""}"')
+        self._line(points, 'class="line"')
 
     def label(self, center: Point, text: str) -> None:
         """Add a text that covers the line below it."""

@@ -29,18 +29,20 @@ def job_flow() -> str:
 
 
 def _between_boxes(drawing: Drawing) -> None:
-    _arrow(drawing, FROM, LEFT, 105, f"1 {statement('jobs/dispatch')}")
+    _arrow(drawing, FROM, LEFT, 105, "1 dispatch", "jobs/dispatch")
     _arrow(drawing, RIGHT, TO, 75, "2 notification")
-    _arrow(drawing, TO, RIGHT, 115, f"3 {statement('jobs/claim')}")
-    _arrow(drawing, TO, RIGHT, 155, f"4 {statement('jobs/note')}")
-    _arrow(drawing, TO, RIGHT, 195, f"5 {statement('jobs/complete')}")
-    _arrow(drawing, TO, RIGHT, 230, f"or {statement('jobs/settle')}")
-    _arrow(drawing, TO, RIGHT, 312, f"6 {statement('jobs/changed_view')}")
+    _arrow(drawing, TO, RIGHT, 115, "3 claim", "jobs/claim")
+    _arrow(drawing, TO, RIGHT, 155, "4 progress", "jobs/note")
+    _arrow(drawing, TO, RIGHT, 195, "5 complete", "jobs/complete")
+    _arrow(drawing, TO, RIGHT, 230, "or retry, bury", "jobs/settle")
+    _arrow(drawing, TO, RIGHT, 312, "6 read changes", "jobs/changed_view")
     way = [(775.0, 350.0), (775.0, 382.0), (100.0, 382.0), (100.0, 351.0)]
-    drawing.arrow(way, "7 what changed", (435, 382))
+    drawing.arrow(way, "7 send changes", (435, 382))
     drawing.arrow([(100, 260), (100, 161)], "starts a job")
 
 
-def _arrow(drawing: Drawing, start: int, end: int, y: int, label: str) -> None:
-    """Draw an arrow between two boxes, which ends before the edge of the second one."""
+def _arrow(drawing: Drawing, start: int, end: int, y: int, label: str, sql: str = "") -> None:
+    """Draw an arrow between two boxes, and check that its statement exists."""
+    if sql:
+        statement(sql)
     drawing.arrow([(start, y), (end - 1 if end > start else end + 1, y)], label)
