@@ -17,10 +17,14 @@ import forge
 CHECKOUT = Path(__file__).resolve().parents[1]
 DOCS = CHECKOUT / "docs"
 SETTINGS = Path(__file__).with_suffix(".yml")
+STYLE = Path(__file__).with_suffix(".css")
 HOSTED = "https://github.com/forge-jobs/forge/blob/main/"
 # The first line of a code block also says how the tests treat it: ```sh no-run: why
 FENCE = re.compile(r"^(\s*```\w+) [^\n`]+$", re.MULTILINE)
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?\)")
+# In the README.md of a folder: the heading of a group, and a page of the folder.
+GROUP = re.compile(r"^## (.+)$", re.MULTILINE)
+PAGE = re.compile(r"\]\((\w[\w-]*\.md)")
 # Where a page shows a section of the README.
 SECTION = re.compile(r"^<!-- README: (.+) -->$", re.MULTILINE)
 SECTIONS = {
@@ -54,6 +58,7 @@ def main() -> int:
 def prepare(folder: Path) -> Mapping[str, str]:
     """Write what Zensical builds, and return the text of each page in the order of the site."""
     shutil.copytree(DOCS, folder / "docs")
+    shutil.copy(STYLE, folder / "docs" / STYLE.name)
     navigation = _navigation()
     pages = {source: _page(source) for source in _sources(navigation)}
     for source, text in pages.items():
@@ -77,22 +82,30 @@ def write_llms_files(site: Path, pages: Mapping[str, str]) -> None:
 
 def _navigation() -> list[dict[str, Any]]:
     """Return the sections; the pages of each in the order in which its README.md lists them."""
-    sections = [{title: _sources_in(folder)} for folder, title in SECTIONS.items()]
+    sections = [{title: _entries(folder)} for folder, title in SECTIONS.items()]
     return [{"Start": "index.md"}, *sections, {"Glossary": "glossary.md"}]
 
 
-def _sources_in(folder: str) -> list[str]:
-    index = (DOCS / folder / "README.md").read_text()
-    named = re.findall(r"\]\((\w[\w-]*\.md)", index)
-    rest = sorted(page.name for page in (DOCS / folder).glob("*.md"))
-    found = dict.fromkeys(["README.md", *named, *rest])
-    sources = [f"{folder}/{name}" for name in found if (DOCS / folder / name).is_file()]
-    return [*sources, API] if folder == "reference" else sources
+def _entries(folder: str) -> list[Any]:
+    """Return the pages of a section, in groups where its README.md has headings."""
+    first, *groups = GROUP.split((DOCS / folder / "README.md").read_text())
+    entries: list[Any] = [f"{folder}/README.md", *_listed(folder, first)]
+    for title, text in zip(groups[::2], groups[1::2], strict=True):
+        if pages := _listed(folder, text):
+            entries.append({title: pages})
+    return [*entries, API] if folder == "reference" else entries
 
 
-def _sources(navigation: list[dict[str, Any]]) -> list[str]:
-    entries = [pages for section in navigation for pages in section.values()]
-    return [page for each in entries for page in ([each] if isinstance(each, str) else each)]
+def _listed(folder: str, text: str) -> list[str]:
+    return [f"{folder}/{name}" for name in dict.fromkeys(PAGE.findall(text))]
+
+
+def _sources(entry: Any) -> list[str]:
+    """Return all pages below an entry of the navigation, in their order."""
+    if isinstance(entry, str):
+        return [entry]
+    below = entry.values() if isinstance(entry, dict) else entry
+    return [page for each in below for page in _sources(each)]
 
 
 def _page(source: str) -> str:
