@@ -40,6 +40,19 @@ class Workshop:
 
     async def database(self) -> str:
         """Create a database on the shared server and return its URL."""
+        server, name = await self._server(), self._next_name()
+        await self._run(f"create database {name} template {TEMPLATE}")
+        return server.url(name)
+
+    async def database_of(self, env: dict[str, str]) -> str:
+        """Create a database with the schema of another version, which `env` selects."""
+        server, name = await self._server(), self._next_name()
+        await self._run(f"create database {name} template template0 owner {USER}")
+        await migrate(server.url(name), self.app, env)
+        await self._run(SET_UP, name)
+        return server.url(name)
+
+    async def _server(self) -> Postgres:
         if self._shared is None:
             self._shared = await self.copy(
                 self.folder / "shared",
@@ -49,10 +62,11 @@ class Workshop:
             )
             await self._shared.start()
             await self._run(f"alter database {DATABASE} rename to {TEMPLATE}")
+        return self._shared
+
+    def _next_name(self) -> str:
         self._databases += 1
-        name = f"bench_{self._databases}"
-        await self._run(f"create database {name} template {TEMPLATE}")
-        return self._shared.url(name)
+        return f"bench_{self._databases}"
 
     def close(self) -> None:
         for server in (self._shared, *self._templates.values()):
@@ -60,9 +74,9 @@ class Workshop:
                 server.close()
         remove(self.folder)
 
-    async def _run(self, statement: str) -> None:
+    async def _run(self, statement: str, database: str = "postgres") -> None:
         assert self._shared is not None
-        connection = await asyncpg.connect(self._shared.url("postgres"))
+        connection = await asyncpg.connect(self._shared.url(database))
         try:
             await connection.execute(statement)
         finally:
@@ -86,12 +100,12 @@ class Workshop:
         return self._templates[binaries]
 
 
-async def migrate(url: str, app: str) -> None:
+async def migrate(url: str, app: str, env: dict[str, str] | None = None) -> None:
     """Run `forge migrate`, like a deploy."""
     done = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-m", "forge.cli.main", "migrate", "--app", app],
-        env={**os.environ, "FORGE_DATABASE_URL": url},
+        env={**os.environ, "FORGE_DATABASE_URL": url, **(env or {})},
         cwd=ROOT,
         capture_output=True,
         text=True,

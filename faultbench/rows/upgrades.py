@@ -1,13 +1,15 @@
 """Migrations and rolling upgrades under load.
 
-The next version is this one with one more migration, copied into the run's folder: a schema change
-that a release could contain, applied while workers of this version run.
+A rolling upgrade comes from the previous version, whose wheel the upgrade tests keep. The next
+version is this one with one more migration, copied into the run's folder: a schema change that a
+release could contain, applied while workers of this version run.
 """
 
 import asyncio
 import shutil
 import sys
 import time
+import zipfile
 
 from faultbench.client import Client
 from faultbench.outcome import PromiseBroken
@@ -20,6 +22,16 @@ MIGRATION = """
 alter table forge_jobs add column faultbench_added integer not null default 7;
 create function faultbench_added() returns integer language sql immutable as 'select 7';
 """
+PREVIOUS = ROOT / "tests" / "upgrades" / "previous"
+
+
+def _previous_version(stage: Stage) -> dict[str, str]:
+    """Return an environment in which `forge` is the previous version."""
+    (wheel,) = PREVIOUS.glob("*.whl")
+    folder = stage.folder / "previous"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return {"PYTHONPATH": str(folder)}
 
 
 async def _next_version(stage: Stage) -> dict[str, str]:
@@ -88,25 +100,26 @@ async def _has_migrated(client: Client) -> bool:
 
 @fault(
     60,
-    "a rolling upgrade with a schema change",
+    "a rolling upgrade from the previous version",
     "no stall over 2 s, no lost job; both versions run at the same time",
 )
 async def rolling_upgrade(stage: Stage) -> None:
-    client = await stage.client()
-    env = await _next_version(stage)
-    old = [await stage.worker(client) for _ in range(2)]
+    previous = _previous_version(stage)
+    client = stage.client_of(await stage.workshop.database_of(previous))
+    old = [await stage.worker(client, env=previous) for _ in range(2)]
     loader = stage.client_of(client.url)
     loading = asyncio.create_task(
         loader.load(35, rate=25, rng=stage.rng, kinds=("work", "work_in_thread", "flaky"))
     )
     stalling = asyncio.create_task(_longest_stall(stage.client_of(client.url), loading))
     await asyncio.sleep(3)
-    migrate = _migrating(stage, client, env)
+    before = await _schema(client)
+    migrate = _migrating(stage, client, {})
     if await migrate.ended(60):
         raise PromiseBroken(f"forge migrate failed: {migrate.log()[-300:]}")
     new = []
     for worker in old:
-        new.append(await stage.worker(client, env=env))
+        new.append(await stage.worker(client))
         await asyncio.sleep(4)
         worker.terminate()
         stage.require(await worker.ended(60) == 0, f"an old worker exited with {worker.code}")
@@ -116,4 +129,9 @@ async def rolling_upgrade(stage: Stage) -> None:
     ran = {event.pid for event in stage.starts()}
     stage.require(ran >= {worker.pid for worker in (*old, *new)}, "one version ran no jobs")
     stage.require(not found.stopped, f"handlers were stopped: {found.stopped}")
-    stage.note("the next version is this one with one more migration: there is no later release")
+    versions = f"schema {before} to {await _schema(client)}"
+    stage.note(f"from the previous version's wheel to this version, {versions}")
+
+
+async def _schema(client: Client) -> int:
+    return int(await client.value("select max(version) from forge_migrations"))
