@@ -8,9 +8,10 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from forge import Forge, JobContext, JobFailed
-from forge.cli.mcp_server.api import RequestRefused, api_at
+from forge.cli.mcp_server.api import RequestRefused, api_at, api_of
 from forge.cli.mcp_server.reading import READING
 from forge.cli.mcp_server.result_text import MAX_CHARACTERS, SHORTENED
+from forge.cli.mcp_server.server import serve as serve_tools
 from forge.cli.mcp_server.writing import WRITING
 from forge.core.errors import ConfigError
 from forge.core.sensitive.redact import REDACTED
@@ -203,19 +204,17 @@ async def test_a_tenant_sees_only_its_own_jobs_on_a_remote_server(
         assert "invalid: query.since: " in await seven.refusal("list_jobs", since="yesterday")
 
 
-def test_a_token_that_cannot_be_used_is_an_error_on_stderr(
-    project: Project, tmp_path: Path
-) -> None:
-    project.folder = tmp_path
-    let_in(tmp_path, known=OPERATOR)
+def test_a_missing_token_is_an_error_on_stderr(project: Project) -> None:
+    ended = project.forge("mcp", stdin="")
 
-    missing = project.forge("mcp", stdin="")
-    unknown = project.forge("mcp", "--token", "guess", stdin="")
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert "forge: no token; set FORGE_TOKEN, or create a token that only reads" in ended.stderr
 
-    assert "forge: no token; set FORGE_TOKEN, or create a token that only reads" in missing.stderr
-    assert "forge: unauthenticated: unknown token; create one with" in unknown.stderr
-    for ended in (missing, unknown):
-        assert (ended.returncode != 0, ended.stdout, ended.stderr.count("\n")) == (True, "", 1)
+
+async def test_an_unknown_token_is_refused_at_the_start(app: Forge) -> None:
+    with pytest.raises(RequestRefused, match="unauthenticated: no tokens are configured; create"):
+        async with api_of(app, "guess") as api:
+            await serve_tools(api, allow_write=True)
 
 
 async def test_an_address_without_a_server_is_an_error_that_names_it() -> None:
@@ -224,4 +223,4 @@ async def test_an_address_without_a_server_is_an_error_that_names_it() -> None:
             pass
     with pytest.raises(RequestRefused, match=r"cannot reach http://127\.0\.0\.1:1"):
         async with api_at("http://127.0.0.1:1", "a") as api:
-            await api.holder()
+            await serve_tools(api, allow_write=True)

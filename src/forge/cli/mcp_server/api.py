@@ -14,7 +14,7 @@ from forge.core.errors import ConfigError, ForgeError
 if TYPE_CHECKING:
     from forge.app import Forge
 
-# Any: a host that is never resolved.
+# Any name: it is never resolved.
 IN_PROCESS = "http://forge.internal"
 TIMEOUT = 60.0
 NO_CONTENT = 204

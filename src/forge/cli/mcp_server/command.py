@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,9 @@ import click
 from forge.cli.options import project_options
 
 if TYPE_CHECKING:
-    from forge.app import Forge
+    from contextlib import AbstractAsyncContextManager
+
+    from forge.cli.mcp_server.api import Api
 
 
 @click.command()
@@ -48,30 +51,25 @@ def mcp(
     token = _required(token)
     _require_packages("mcp", *(() if url else ("fastapi", "jwt")))
     set_up_logging(None, "warning")
+    # At once: the thread that reads stdin cannot be interrupted.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from forge.cli.mcp_server.api import api_at, api_of
+
     if url is not None:
-        asyncio.run(_serve_remote(url, token, allow_write))
+        asyncio.run(_serve(api_at(url, token), allow_write=allow_write))
         return
     from forge.cli.project import find_database, run
 
     with _stdout_on_stderr():
         app = find_database(app_option, config_path)
-    run(app, lambda app: _serve_app(app, token, allow_write))
+    run(app, lambda app: _serve(api_of(app, token), allow_write=allow_write))
 
 
-async def _serve_remote(url: str, token: str, allow_write: bool) -> None:
-    from forge.cli.mcp_server.api import api_at
-
-    async with api_at(url, token) as api:
+async def _serve(opening: "AbstractAsyncContextManager[Api]", *, allow_write: bool) -> None:
+    async with opening as api:
+        # After an address that is none has been refused: this import is slow.
         from forge.cli.mcp_server.server import serve
 
-        await serve(api, allow_write=allow_write)
-
-
-async def _serve_app(app: "Forge", token: str, allow_write: bool) -> None:
-    from forge.cli.mcp_server.api import api_of
-    from forge.cli.mcp_server.server import serve
-
-    async with api_of(app, token) as api:
         await serve(api, allow_write=allow_write)
 
 
