@@ -1,11 +1,13 @@
 """A Django project with Forge: its own tests, its migrations and its commands."""
 
 import json
+import sys
 
 import psycopg
 import pytest
 
-from tests.integrations.django.conftest import Manage
+from tests.faults.kit.process import spawn, wait_until
+from tests.integrations.django.conftest import PROJECT, Manage, environment
 
 
 @pytest.mark.timeout(300)
@@ -44,11 +46,18 @@ def test_commands_act_on_the_jobs_and_the_database_of_the_project(
     manage: Manage, empty_url: str
 ) -> None:
     manage("migrate")
+    with psycopg.connect(empty_url) as connection:
+        connection.execute("insert into orders_order (id, customer) values (1, 'ann')")
     # The wrong database: DATABASES decides.
     wrong = {"FORGE_DATABASE_URL": "postgresql://nowhere.invalid/x"}
 
     job_id = manage("forge", "dispatch", "confirm", '{"order": 1}', **wrong).stdout.strip()
     listed = json.loads(manage("forge", "jobs", "list", "--json", **wrong).stdout)
+    command = [sys.executable, "manage.py", "forge", "worker"]
+    with spawn(command, environment(empty_url) | wrong, cwd=PROJECT) as worker:
+        wait_until(lambda: is_confirmed(empty_url) or not worker.is_alive, 60, "the job has run")
+        worker.sigterm()
+        assert (worker.wait(60), is_confirmed(empty_url)) == (0, True)
     unknown = manage("forge", "dispatch", "confrim", "{}", check=False)
     shown = manage("forge", "--help")
 
@@ -56,3 +65,13 @@ def test_commands_act_on_the_jobs_and_the_database_of_the_project(
     assert unknown.returncode == 1
     assert "did you mean 'confirm'?" in unknown.stderr
     assert "manage.py forge [OPTIONS] COMMAND" in shown.stdout
+
+
+def is_confirmed(url: str) -> bool:
+    """Whether the handler has changed the order, and its job completed."""
+    with psycopg.connect(url) as connection:
+        found = connection.execute(
+            "select 1 from orders_order, forge_jobs where confirmed_at is not null"
+            " and status = 'completed' and output::text like '%confirmed for ann%'"
+        ).fetchone()
+    return found is not None
