@@ -5,34 +5,34 @@ from collections.abc import Mapping
 from forge.core.lifecycle import FINAL, LIFECYCLE, Status, Verb
 from tools.diagrams.drawing import Drawing, Point
 
-SIZE = (150, 58)
+SIZE = (130, 58)
 PLACES: Mapping[Status, Point] = {
     Status.PENDING: (40, 110),
-    Status.CLAIMED: (290, 110),
-    Status.RUNNING: (540, 110),
-    Status.RETRY: (290, 230),
-    Status.COMPLETED: (820, 110),
-    Status.FAILED: (540, 375),
-    Status.DEAD_LETTER: (290, 375),
+    Status.CLAIMED: (260, 110),
+    Status.RUNNING: (480, 110),
+    Status.RETRY: (260, 230),
+    Status.COMPLETED: (740, 110),
+    Status.FAILED: (480, 375),
+    Status.DEAD_LETTER: (260, 375),
     Status.CANCELLED: (40, 375),
 }
-# The way of an arrow between two statuses that are not final, and the place of its label.
+# The way of an arrow between two statuses, and the place of its label.
 WAYS: Mapping[tuple[Status, Status], tuple[list[Point], Point]] = {
-    (Status.PENDING, Status.CLAIMED): ([(190, 139), (289, 139)], (238, 139)),
-    (Status.CLAIMED, Status.RUNNING): ([(440, 139), (539, 139)], (490, 139)),
-    (Status.RUNNING, Status.COMPLETED): ([(690, 139), (819, 139)], (776, 139)),
-    (Status.CLAIMED, Status.PENDING): ([(365, 110), (365, 82), (135, 82), (135, 109)], (250, 82)),
-    (Status.RUNNING, Status.PENDING): ([(615, 110), (615, 48), (95, 48), (95, 109)], (365, 48)),
-    (Status.CLAIMED, Status.RETRY): ([(335, 168), (335, 229)], (335, 198)),
-    (Status.RETRY, Status.CLAIMED): ([(400, 230), (400, 169)], (400, 198)),
-    (Status.RUNNING, Status.RETRY): ([(615, 168), (615, 259), (441, 259)], (528, 259)),
+    (Status.PENDING, Status.CLAIMED): ([(170, 139), (259, 139)], (212, 139)),
+    (Status.CLAIMED, Status.RUNNING): ([(390, 139), (479, 139)], (432, 139)),
+    (Status.RUNNING, Status.COMPLETED): ([(610, 139), (739, 139)], (690, 139)),
+    (Status.CLAIMED, Status.PENDING): ([(325, 110), (325, 82), (125, 82), (125, 109)], (225, 82)),
+    (Status.RUNNING, Status.PENDING): ([(545, 110), (545, 48), (85, 48), (85, 109)], (315, 48)),
+    (Status.CLAIMED, Status.RETRY): ([(298, 168), (298, 229)], (298, 198)),
+    (Status.RETRY, Status.CLAIMED): ([(355, 230), (355, 169)], (355, 198)),
+    (Status.RUNNING, Status.RETRY): ([(545, 168), (545, 259), (391, 259)], (468, 259)),
 }
 # The arrows from several statuses to a final one begin at a frame around them.
 OUTER = frozenset({Status.PENDING, Status.CLAIMED, Status.RUNNING, Status.RETRY})
 INNER = OUTER - {Status.PENDING}
 FRAMES: Mapping[frozenset[Status], tuple[Point, Point]] = {
-    OUTER: ((22, 22), (712, 310)),
-    INNER: ((272, 96), (438, 214)),
+    OUTER: ((22, 22), (626, 310)),
+    INNER: ((242, 96), (386, 214)),
 }
 
 
@@ -46,9 +46,9 @@ def lifecycle() -> str:
         points, at = WAYS[start, end]
         drawing.arrow(points, ", ".join(verbs), at)
     for end, (verb, starts) in _ends().items():
-        x, y = PLACES[end]
+        x, y = PLACES[end][0] + SIZE[0] / 2, PLACES[end][1]
         (_, top), (_, height) = FRAMES[starts]
-        drawing.arrow([(x + 75, top + height), (x + 75, y - 1)], verb, (x + 75, y - 20))
+        drawing.arrow([(x, top + height), (x, y - 1)], verb, (x, y - 20))
     for status, corner in PLACES.items():
         state = [status.state.replace("_", " ")] if str(status.state) != str(status) else []
         drawing.box(corner, SIZE, [status, *state], _kind(status))
