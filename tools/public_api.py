@@ -12,6 +12,8 @@ SOURCE = Path(__file__).parent.parent / "src"
 # Public modules, with their public names where a module has no __all__.
 MODULES: dict[str, tuple[str, ...]] = {
     "forge": (),
+    "forge.core.events": ("AttemptEnded", "Event"),
+    "forge.core.sensitive.redact": ("redact", "redact_text", "secrets_in"),
     "forge.http": (),
     "forge.http.auth.access": ("Identity", "Role"),
     "forge.http.auth.authenticator": ("Authenticator", "unauthenticated"),
@@ -55,6 +57,15 @@ INTERNAL: dict[str, set[str]] = {
     "CallDefinition": {"app", "arguments", "encode_output", "output_adapter"},
     "Config": {"from_mapping"},
     "DeadLetters": {"running"},
+    "Events": {
+        "began",
+        "begin_listeners",
+        "completed",
+        "completion_listeners",
+        "emit",
+        "notice",
+        "other_listeners",
+    },
     "Forge": {
         "bulk_actions",
         "call_runner",
@@ -63,8 +74,6 @@ INTERNAL: dict[str, set[str]] = {
         "classifier",
         "definitions",
         "dispatcher",
-        "events",
-        "metrics",
         "middlewares",
         "observers",
         "schedule_definitions",

@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from forge.definitions.call import MakesActions, MakesMutations
     from forge.definitions.job import MakesJobs
     from forge.definitions.schedule import ScheduleAttributes
+    from forge.store.connection.link import Observer
     from forge.sync.app import SyncForge
 
 Middleware = Callable[[Any, Callable[[], Awaitable[Any]]], Awaitable[Any]]
@@ -102,8 +103,10 @@ class Forge:
     """
 
     def __init__(self, config: Config | None = None, *, database_url: str | None = None) -> None:
-        self._telemetry = Telemetry(Events(), Metrics(), [])
-        self.events, self.metrics, self.observers = self._telemetry
+        self.events: Events = Events()
+        self.metrics: Metrics = Metrics()
+        self.observers: list[Observer] = []
+        self._telemetry = Telemetry(self.events, self.metrics, self.observers)
         self._registry = Registry(self)
         self.definitions = self._registry.jobs
         self.schedule_definitions = self._registry.schedules

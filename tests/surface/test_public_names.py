@@ -1,10 +1,12 @@
 """The public names: none is added or removed by accident, and their examples run."""
 
+import ast
 import doctest
 import importlib
 import inspect
 import pkgutil
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -12,9 +14,21 @@ import pytest
 from tools.public_api import public_api
 
 import forge
-from tests.surface.pages import CHECKOUT
+from tests.surface.pages import CHECKOUT, PAGES, blocks
 
 NAMES = forge.__all__
+API = CHECKOUT / "docs" / "reference" / "public-api.txt"
+# What the pages name the instances of these classes.
+VARIABLES = {
+    "Forge": "app",
+    "JobContext": "ctx",
+    "ScheduleContext": "ctx",
+    "ActionContext": "ctx",
+    "MutationContext": "ctx",
+    "CallContext": "ctx",
+}
+# The pages about the example applications set these up.
+NOT_PUBLIC = {"app.session"}
 
 
 def modules_with_examples() -> list[str]:
@@ -31,15 +45,48 @@ def test_the_public_names_are_sorted() -> None:
     assert sorted(NAMES) == NAMES
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_names_in_the_code_of_pages_are_public(page: Path) -> None:
+    listed = public_names()
+    used = [name for block in blocks(page, "python") for name in names_of_forge(block.code)]
+
+    assert sorted(set(used) - listed - NOT_PUBLIC) == []
+
+
+def public_names() -> set[str]:
+    """Return the names in the list with their modules, and the members of apps and contexts."""
+    found, module, owner = set[str](), "", ""
+    for line in API.read_text().splitlines():
+        name = re.match(r"( *)(?:@\w+ )?(?:class |(?:async )?def )?(\w+)", line)
+        if line.startswith("## "):
+            module = line.removeprefix("## ")
+            found.add(module)
+        elif name and name[1]:
+            found |= {f"{VARIABLES[owner]}.{name[2]}"} if owner in VARIABLES else set()
+        elif name:
+            owner = name[2]
+            found.add(f"{module}.{owner}")
+    return found
+
+
+def names_of_forge(code: str) -> Iterator[str]:
+    """Return what code imports from Forge, and the attributes of `app` and `ctx` that it uses."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("forge"):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) in VARIABLES.values():
+            yield ast.unparse(node)
+
+
 def test_the_list_of_the_public_api_is_that_of_the_code() -> None:
     """A change of a public name or signature is a visible diff."""
-    listed = (CHECKOUT / "docs" / "reference" / "public-api.txt").read_text()
+    listed = API.read_text()
 
     assert listed == public_api(), "run `make format`, and add the change to CHANGELOG.md"
 
 
 def test_the_list_of_the_public_api_has_options_errors_and_what_methods_return() -> None:
-    listed = (CHECKOUT / "docs" / "reference" / "public-api.txt").read_text().splitlines()
+    listed = API.read_text().splitlines()
 
     for line in (
         "## forge",
