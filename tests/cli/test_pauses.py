@@ -27,15 +27,18 @@ def test_pause_resume_and_pauses(project: Project) -> None:
     assert table[1].startswith(listed[0]["pause_id"])
     assert table[2].split()[-1] == "full"
 
+    later = ("--until", "2135-01-01T00:00:00Z", "--reason", "a long time")
+    assert project.json("pause", "--type", "export", *later)["until"] == "2135-01-01T00:00:00+00:00"
     resumed = project.forge("resume", listed[0]["pause_id"])
+    project.json("resume", "--type", "export")
     project.json("resume", "--queue", "default", "--reason", "repaired")
 
     assert resumed.stdout == "type exprot in queue default is resumed\n"
     assert project.forge("pauses").stdout == "nothing is paused\n"
     events = project.rows("select event, actor, notes from forge_audit_events order by id")
-    assert [event for event, _, _ in events] == [*["pause_added"] * 2, *["pause_removed"] * 2]
+    assert [event for event, _, _ in events] == [*["pause_added"] * 3, *["pause_removed"] * 3]
     assert {actor for _, actor, _ in events} == {listed[0]["actor"]}
-    assert events[3][2] == "repaired"
+    assert events[5][2] == "repaired"
 
 
 def test_a_wrong_pause_says_what_to_write(project: Project) -> None:

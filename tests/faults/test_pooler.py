@@ -88,6 +88,7 @@ async def test_jobs_of_every_execution_mode_complete(
     left = "select count(*) from forge_jobs where status <> 'completed'"
     await _until_none(ledger, left)
     assert await ledger.connection.fetchval("select what from effects") == "lease 1"
+    await _check_that_a_pause_is_seen(app, gate)
     worker.sigterm()
     assert await worker.ended() == 0
     assert not worker.reported("notice", level="error")
@@ -131,3 +132,12 @@ async def test_an_index_is_built_through_a_pooler(app: Forge, ledger: Ledger) ->
     assert await index_waiting(database) is not None
 
     assert await index_waiting(database) is None
+
+
+async def _check_that_a_pause_is_seen(app: Forge, gate: Gate) -> None:
+    await app.pause("quick", reason="a test")
+    held = await app.dispatch(quick)
+    await (await app.dispatch(gated, gate.input)).result(timeout=30)
+    assert (await held.get()).status == "pending"
+    await app.resume("quick")
+    assert await held.result(timeout=30) == "done"
