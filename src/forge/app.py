@@ -85,6 +85,7 @@ from forge.transports.outbox_switch import switch
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from forge.core.job_content import SearchCriteria
     from forge.core.job_filter import JobCriteria
     from forge.core.retry import ErrorClass
     from forge.definitions.call import MakesActions, MakesMutations
@@ -428,7 +429,7 @@ class Forge:
     async def bulk(
         self,
         action: BulkAction | str,
-        filter: "JobCriteria | None" = None,
+        filter: "SearchCriteria | None" = None,
         *,
         ids: Collection[UUID | str] | None = None,
         all: bool = False,
@@ -452,7 +453,7 @@ class Forge:
     async def plan_bulk(
         self,
         action: BulkAction | str,
-        filter: "JobCriteria | None" = None,
+        filter: "SearchCriteria | None" = None,
         *,
         ids: Collection[UUID | str] | None = None,
         all: bool = False,

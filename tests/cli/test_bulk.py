@@ -4,8 +4,9 @@ from tests.cli.command import Project, project_fixture
 
 __all__ = ["project_fixture"]
 
-ADD = """insert into forge_jobs (job_type, queue, scheduled_at)
-select 'later', 'mail', now() + interval '1 hour' from generate_series(1, %s)"""
+ADD = """insert into forge_jobs (job_type, queue, scheduled_at, input)
+select 'later', 'mail', now() + interval '1 hour', jsonb_build_object('order', n)
+from generate_series(1, %s) as n"""
 
 
 def test_a_bulk_action_shows_what_it_would_do_and_then_its_progress(project: Project) -> None:
@@ -14,6 +15,8 @@ def test_a_bulk_action_shows_what_it_would_do_and_then_its_progress(project: Pro
 
     plan = project.json("jobs", "bulk", "cancel", *filters, "--dry-run")
     shown = project.forge("jobs", "bulk", "cancel", *filters, "--dry-run").stdout.splitlines()
+    search = ("--input", "order=7", "--q", "order", "--dry-run")
+    assert project.json("jobs", "bulk", "cancel", *search)["count"] == 1
     with project.worker():
         done = project.forge("jobs", "bulk", "cancel", *filters, "--reason", "a test")
         again = project.json("jobs", "bulk", "rerun", "--all", "--reason", "x", "--to-queue", "b")

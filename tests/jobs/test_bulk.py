@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from forge import Forge, InvalidValue, JobContext, Status
-from forge.builtin_jobs import bulk_work
+from forge.builtin_jobs import bulk_content, bulk_work
 from forge.core.bulk import APPLIES_TO, BulkAction
 from forge.core.job_filter import id_at
 from forge.core.lifecycle import FINAL
@@ -157,6 +157,46 @@ async def test_many_slices_act_on_each_job_once(
     assert len({row["retry_of"] for row in made}) == len(made) == reports[1]["done"]
     assert {(row["queue"], row["tenant_id"]) for row in made} == {("slow", 7)}
     assert (await handle.get()).tenant_id == 7
+
+
+async def test_a_search_in_the_content_selects_the_jobs_that_the_list_shows(
+    app: Forge, work: Work, psql: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk_content, "COMPARED", 7)
+    monkeypatch.setattr("forge.store.bulk.MAX_BYTES", 200)
+    monkeypatch.setattr("forge.store.bulk.choose.__defaults__", (20,))
+    monkeypatch.setattr("forge.store.bulk.MAX_LIVE", 10)
+    await psql.execute(
+        "insert into forge_jobs (job_type, scheduled_at, input, last_error) "
+        "select 'later', now() + interval '1 hour', jsonb_build_object("
+        "'orders', jsonb_build_array(n % 10), 'password', 'hunter2'), 'No answer of mx' || n "
+        "from generate_series(1, 60) as n"
+    )
+    search: Any = {"type": "later", "q": "ANSWER OF MX1", "input": {"orders": 3}}
+    plan = await app.plan_bulk("cancel", search)
+    other: Any = {"type": "later", "q": "answer of mx2", "input": {"orders": 3}}
+    ids = [job.id for job in (await app.list_jobs(**search)).items]
+    (changed,) = (job.id for job in (await app.list_jobs(**other)).items)
+    await work(app)
+
+    async with psql.transaction():
+        await psql.execute("update forge_jobs set last_error = 'no route' where id = $1", changed)
+        handle = await app.bulk("cancel", other, reason="a test")
+        await until(lambda: _says(handle, "0 of 1 cancelled, 1 locked"), 30, "it is locked")
+    reports = [await handle.result(timeout=30)]
+    for criteria in (search, {"q": "hunter2"}):
+        again = await app.bulk("cancel", criteria, reason="a test")
+        reports.append(await again.result(timeout=30))
+
+    assert (plan.count, plan.precision) == (1, "exact")
+    assert [job.id for job in plan.sample] == ids
+    counts = [(report["done"], report["skipped"]) for report in reports]
+    assert counts == [(0, 1), (1, 0), (0, 0)]
+    cancelled = "select id from forge_jobs where status = 'cancelled'"
+    assert [row["id"] for row in await psql.fetch(cancelled)] == ids
+    audited = "select detail from forge_audit_events where job_id = $1"
+    said = json.loads(await psql.fetchval(audited, handle.id))["filter"]
+    assert (said["q"], said["input"]) == ("answer of mx2", {"orders": "3"})
 
 
 async def test_a_job_that_another_transaction_has_locked_is_acted_on_when_it_is_free(
@@ -363,6 +403,9 @@ async def test_the_rate_limits_how_many_jobs_are_changed(app: Forge, work: Work,
         (("cancel", {"type": "x"}), {"ids": [str(UUID(int=1))]}, "one of filter, ids and all"),
         (("cancel", {}), {}, "the filter is empty"),
         (("cancel", {"type": "x", "status": "completed"}), {}, "cancel applies to jobs that are"),
+        (("cancel", {"q": ""}), {}, "q must be text of 1 to 200 characters"),
+        (("cancel", {"input": {"": 1}}), {}, "path and value have from 1 to 200"),
+        (("cancel", {"input": {"a": []}}), {}, "is compared with a text, number, boolean"),
         (("cancel",), {"ids": []}, "ids must be a list of 1 to 5,000"),
         (("cancel",), {"ids": ["x"]}, "ids must be a UUID"),
         (("cancel",), {"all": True, "rate": 0}, "rate must be above 0"),

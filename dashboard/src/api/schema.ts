@@ -172,10 +172,21 @@ export interface components {
       correlation_id?: string | null;
       error_class?: ('transient' | 'retryable' | 'rate_limited' | 'non_retryable') | null;
       idempotency_key?: string | null;
+      /**
+       * @description Values in the input, as shown, by path.
+       * @example {
+       *       "order_id": 42
+       *     }
+       */
+      input?: {
+        [key: string]: string | number | boolean | null;
+      } | null;
       parent_id?: string | null;
       priority?:
         | ('critical' | 'high' | 'normal' | 'low' | 'background' | 100 | 75 | 50 | 25 | 0)
         | null;
+      /** @description Text in the input, the last error or the progress message, as shown. */
+      q?: string | null;
       queue?: string | null;
       retry_of?: string | null;
       /** @description Created at or after. */

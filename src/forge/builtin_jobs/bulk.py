@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from forge.builtin_jobs.bulk_acts import act
+from forge.builtin_jobs.bulk_content import compare, compare_all
 from forge.builtin_jobs.bulk_work import BulkOrder, Changed, carry_out
 from forge.core.bulk import BulkAction
 from forge.core.job import BUILTIN_QUEUE
@@ -51,6 +52,8 @@ class MatchingJobs:
         until = min(requested_at, wanted.filter.until or requested_at)
         self._filter = replace(wanted.filter, until=until)
         self.is_crowded = False
+        # What the filter has chosen and is not compared yet.
+        self._candidates: Chosen[UUID] = Chosen([], None)
 
     @property
     def order(self) -> BulkOrder:
@@ -69,6 +72,20 @@ class MatchingJobs:
         return start, first or OLDEST
 
     async def choose(self, after: UUID) -> Chosen[UUID]:
+        content = self._wanted.content
+        if content.is_any:
+            return await self._choose(after)
+        if not self._candidates.ids:
+            self._candidates = await self._choose(after)
+        if not (ids := self._candidates.ids):
+            return self._candidates
+        compared = await compare(content, ids, self._ctx.run)
+        last = compared.last_id
+        rest = [] if last is None else [job_id for job_id in ids if job_id > last]
+        self._candidates = self._candidates._replace(ids=rest)
+        return compared if rest else compared._replace(last_id=self._candidates.last_id)
+
+    async def _choose(self, after: UUID) -> Chosen[UUID]:
         wanted = self._wanted
         # Jobs created at `until` have smaller ids.
         if after > wanted.filter.end_id:
@@ -86,6 +103,9 @@ class MatchingJobs:
         locked = await run(bulk.lock(self._filter, ids))
         missing = sorted({*ids} - {job.id for job in locked})
         busy = await run(bulk.matching(self._filter, missing)) if missing else []
+        if not (content := self._wanted.content).is_any:
+            matching = await compare_all(content, [job.id for job in locked], run)
+            locked = [job for job in locked if job.id in matching]
         return Changed(await act(self._ctx, self._wanted, locked, run), busy)
 
     def share(self, first: UUID, after: UUID) -> float:

@@ -183,14 +183,13 @@ class BulkWork(Generic[Id]):
             return await self._retry_locked()
         if not (due := self._due()):
             return False
+        began = time.monotonic()
         if not self._chosen.ids:
             await self._choose()
-        ids = self._chosen.ids[: min(due, SLICE)]
-        if ids:
-            began = time.monotonic()
+        if ids := self._chosen.ids[: min(due, SLICE)]:
             await self._act(ids)
             self._chosen = self._chosen._replace(ids=self._chosen.ids[len(ids) :])
-            await asyncio.sleep(REST * (time.monotonic() - began))
+        await asyncio.sleep(REST * (time.monotonic() - began))
         return True
 
     def pause(self) -> Snooze:

@@ -17,8 +17,9 @@ from forge.core.bulk import (
 )
 from forge.core.errors import InvalidValue
 from forge.core.job import BUILTIN_TYPES, JobRecord, PriorityLike
+from forge.core.job_content import JobContent, SearchCriteria
 from forge.core.job_counts import BoundedCount, Precision
-from forge.core.job_filter import OLDEST, JobCriteria, JobFilter
+from forge.core.job_filter import OLDEST, JobFilter
 from forge.core.new_job import (
     DispatchOptions,
     check_name,
@@ -33,7 +34,7 @@ from forge.definitions.job import JobDefinition
 from forge.jobs.audited_requests import AuditedRequests, AuditEntry
 from forge.jobs.counts import count_total
 from forge.jobs.handle import JobHandle
-from forge.jobs.search import JobReader, JobSearch, find_jobs
+from forge.jobs.search import MAX_LISTED, JobReader, JobSearch, find_jobs
 from forge.store import bulk, jobs
 
 # Jobs that a plan shows.
@@ -55,15 +56,20 @@ class BulkSelection(NamedTuple):
     """Which jobs a bulk action applies to: exactly one of the three."""
 
     filter: JobFilter | None = None
+    content: JobContent = JobContent()
     ids: Collection[UUID | str] | None = None
     all: bool = False
 
     @classmethod
     def of(
-        cls, criteria: JobCriteria | None, ids: Collection[UUID | str] | None, all: bool
+        cls, criteria: SearchCriteria | None, ids: Collection[UUID | str] | None, all: bool
     ) -> Self:
         """Read the arguments of Python callers."""
-        return cls(None if criteria is None else JobFilter.of(criteria), ids, all)
+        if criteria is None:
+            return cls(ids=ids, all=all)
+        content = JobContent.checked(criteria.get("q"), criteria.get("input"))
+        rest: Any = {name: value for name, value in criteria.items() if name not in ("q", "input")}
+        return cls(JobFilter.of(rest), content, ids, all)
 
 
 class BulkRequest(BaseModel):
@@ -72,6 +78,7 @@ class BulkRequest(BaseModel):
     action: BulkAction
     # With the statuses that the action applies to.
     filter: JobFilter
+    content: JobContent = JobContent()
     # Only these, in the order of their ids; None: all that match.
     ids: list[UUID] | None = None
     reason: str | None = None
@@ -112,6 +119,7 @@ class BulkRequest(BaseModel):
         return cls(
             action=wanted,
             filter=limited_to(wanted, _filter(selection)),
+            content=selection.content,
             ids=None if selection.ids is None else _ids(selection.ids),
         )
 
@@ -144,6 +152,8 @@ class BulkActions:
 
     async def plan(self, wanted: BulkRequest, reader: JobReader) -> BulkPlan:
         """Return what a request would do, without doing it."""
+        if not wanted.content.is_any:
+            return await self._search(wanted, reader)
         counted = await self.count(wanted, reader)
         return BulkPlan(counted.count, counted.precision, await self._sample(wanted, reader))
 
@@ -152,6 +162,9 @@ class BulkActions:
         if wanted.ids is not None:
             found = await reader.run(bulk.matching(wanted.filter, wanted.ids))
             return BoundedCount(len(found), "exact")
+        if not wanted.content.is_any:
+            found_now = await self._search(wanted, reader)
+            return BoundedCount(found_now.count, found_now.precision)
         if bulk.is_of_live(wanted.filter):
             live = await reader.run_over_all(bulk.choose_live(wanted.filter, OLDEST))
             if live is not None:
@@ -169,6 +182,14 @@ class BulkActions:
         entry = AuditEntry(REQUESTED, wanted.reason, _detail(limited))
         return await self._requests.dispatch(self._bulk_job, limited, options, entry)
 
+    async def _search(self, wanted: BulkRequest, reader: JobReader) -> BulkPlan:
+        """Compare the newest jobs: there are at least as many as match among those."""
+        search = JobSearch(wanted.filter, wanted.content.q, wanted.content.inputs)
+        page = await find_jobs(reader, search, MAX_LISTED)
+        ours = [job for job in page.items if not job.job_type.startswith(BUILTIN_TYPES)]
+        precision: Precision = "exact" if page.next_cursor is None else "at_least"
+        return BulkPlan(len(ours), precision, ours[:SAMPLE])
+
     async def _sample(self, wanted: BulkRequest, reader: JobReader) -> Sequence[JobRecord]:
         if wanted.ids is not None:
             found = await reader.run(bulk.matching(wanted.filter, wanted.ids))
@@ -185,10 +206,10 @@ class BulkActions:
 
 
 def _filter(selection: BulkSelection) -> JobFilter:
-    filter, ids, all = selection
+    filter, content, ids, all = selection
     if (filter is not None) + (ids is not None) + all != 1:
         raise InvalidValue("name the jobs by one of filter, ids and all; leave the others out")
-    if filter is not None and filter.is_empty:
+    if filter is not None and filter.is_empty and content.is_any:
         raise InvalidValue("the filter is empty; add a condition such as type, or set all to true")
     return filter or JobFilter()
 
@@ -208,8 +229,14 @@ def _reason(reason: str | None) -> str:
 def _detail(wanted: BulkRequest) -> str:
     """Return the request for the audit log: the conditions, and of the ids only how many."""
     said = wanted.model_dump(mode="json", include={"action", "priority", "queue", "rate", "count"})
-    conditions = {k: v for k, v in asdict(wanted.filter).items() if v is not None}
-    written = {k: v if isinstance(v, int | tuple) else str(v) for k, v in conditions.items()}
+    conditions = {"q": wanted.content.q, **asdict(wanted.filter)}
+    written: dict[str, Any] = {
+        name: value if isinstance(value, int | tuple) else str(value)
+        for name, value in conditions.items()
+        if value is not None
+    }
+    if wanted.content.inputs:
+        written["input"] = dict(wanted.content.inputs)
     ids = None if wanted.ids is None else len(wanted.ids)
     detail = said | {"precision": wanted.precision, "filter": written, "ids": ids}
     return encode({name: value for name, value in detail.items() if value is not None})

@@ -1,6 +1,5 @@
 """Searching jobs: pages of those that match, each from a bounded number of rows."""
 
-import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -9,6 +8,7 @@ from uuid import UUID
 
 from forge.core.errors import InvalidValue
 from forge.core.job import JobRecord
+from forge.core.job_content import JobContent
 from forge.core.job_filter import InputValue, JobFilter
 from forge.core.lifecycle import FINAL, Status
 from forge.core.sensitive.shown import shown_job
@@ -59,7 +59,11 @@ class JobSearch(NamedTuple):
     @property
     def is_in_content(self) -> bool:
         """Whether redacted content is compared, too."""
-        return self.text is not None or bool(self.inputs)
+        return not self.content.is_any
+
+    @property
+    def content(self) -> JobContent:
+        return JobContent(self.text, tuple(self.inputs))
 
 
 class FoundJobs(NamedTuple):
@@ -160,13 +164,6 @@ def _read(
         return None
     stored = JobRecord.from_row(row)
     shown = shown_job(stored, allowed[stored.job_type])
-    if wanted.text is not None and not _contains(shown, wanted.text):
-        return None
-    if not all(value.matches(shown.input) for value in wanted.inputs):
+    if not wanted.content.matches(shown):
         return None
     return stored if wanted.is_stored else shown
-
-
-def _contains(job: JobRecord, text: str) -> bool:
-    shown = (json.dumps(job.input, ensure_ascii=False), job.last_error, job.progress_message)
-    return any(part is not None and text.casefold() in part.casefold() for part in shown)

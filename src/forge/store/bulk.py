@@ -7,12 +7,14 @@ from uuid import UUID
 from forge.core.job_filter import JobFilter
 from forge.core.lifecycle import FINAL, Status
 from forge.store.listing import ENDED, RELATED, values_of_filter
-from forge.store.statement import Rows, Statement, ids, load
+from forge.store.statement import Rows, Statement, ids, load, rows
 
 # Rows that one statement reads to choose jobs.
 WINDOW = 5000
 # With at most this many jobs that wait or run, those are read instead of the whole table.
 MAX_LIVE = 20_000
+# Bytes of inputs that one statement reads.
+MAX_BYTES = 1_000_000
 LIVE = frozenset(Status) - FINAL
 Id = TypeVar("Id", UUID, int)
 
@@ -72,6 +74,11 @@ def lock(filter: JobFilter, job_ids: Sequence[UUID]) -> Statement[list[Locked]]:
         (*values_of_filter(filter), job_ids),
         lambda found: [Locked(row["id"], Status(row["status"]), row["is_due"]) for row in found],
     )
+
+
+def contents(job_ids: Sequence[UUID]) -> Statement[Rows]:
+    """Read jobs, up to a limit of bytes, in the order of their ids."""
+    return Statement(load("bulk/contents"), (job_ids, MAX_BYTES), rows)
 
 
 def _index_for(filter: JobFilter) -> str:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from forge.app import Forge
+    from forge.core.job_content import SearchCriteria
     from forge.core.job_filter import JobCriteria
     from forge.definitions.call import CallDefinition
     from forge.jobs.statistics_reader import StatisticsFilters
@@ -245,7 +246,7 @@ class SyncForge:
     def bulk(
         self,
         action: BulkAction | str,
-        filter: "JobCriteria | None" = None,
+        filter: "SearchCriteria | None" = None,
         *,
         ids: Collection[UUID | str] | None = None,
         all: bool = False,
@@ -263,7 +264,7 @@ class SyncForge:
     def plan_bulk(
         self,
         action: BulkAction | str,
-        filter: "JobCriteria | None" = None,
+        filter: "SearchCriteria | None" = None,
         *,
         ids: Collection[UUID | str] | None = None,
         all: bool = False,

@@ -46,9 +46,10 @@ async def test_chosen_jobs_are_cancelled_after_a_preview(dashboard: Dashboard) -
 async def test_all_that_match_are_changed_at_a_rate_with_progress(
     dashboard: Dashboard, psql: Any
 ) -> None:
-    await dashboard.app.dispatch_many("greet", [{"n": n} for n in range(120)], delay="1h")
+    inputs = [{"n": n, "to": "bob" if n else "cid"} for n in range(121)]
+    await dashboard.app.dispatch_many("greet", inputs, delay="1h")
     await dashboard.app.dispatch("export_users", {}, delay="1h")
-    page = await dashboard.open("/jobs?type=greet&status=pending")
+    page = await dashboard.open("/jobs?type=greet&status=pending&input=to%3Dbob")
     await expect(page.locator("tr[data-row]")).to_have_count(50)
 
     await page.get_by_role("checkbox", name="Select all rows").check()
@@ -67,7 +68,7 @@ async def test_all_that_match_are_changed_at_a_rate_with_progress(
     await expect(action).to_contain_text("120 done")
     found = await psql.fetch("select job_type, priority, count(*) from forge_jobs group by 1, 2")
     counts = {(row["job_type"], row["priority"]): row["count"] for row in found}
-    assert counts[("greet", 75)] == 120
+    assert (counts[("greet", 75)], counts[("greet", 50)]) == (120, 1)
     assert counts[("export_users", 50)] == 1
 
 

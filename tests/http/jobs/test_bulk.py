@@ -89,10 +89,12 @@ async def test_only_managers_act_in_bulk(http: httpx.AsyncClient, token: MakeTok
 
 
 async def test_a_filter_in_json_has_the_conditions_of_a_list(
-    app: Forge, http: httpx.AsyncClient, token: MakeToken
+    app: Forge, http: httpx.AsyncClient, token: MakeToken, psql: Any
 ) -> None:
     handle = await waiting(app, tags=["a"], priority="low", idempotency_key="k")
     manager = token(*MANAGER)
+    content = {"to": {"n": 42, "is_new": True}, "text": "a template"}
+    await psql.execute("update forge_jobs set input = $1", json.dumps(content))
     job = await handle.get()
     written = job.created_at.isoformat()
     for matches, condition in (
@@ -111,6 +113,10 @@ async def test_a_filter_in_json_has_the_conditions_of_a_list(
         (0, {"worker_id": str(uuid4())}),
         (0, {"category": "sync"}),
         (0, {"error_class": "transient"}),
+        (1, {"q": "template"}),
+        (0, {"q": "nobody wrote this"}),
+        (1, {"input": {"to.n": 42, "to.is_new": True}, "queue": "default"}),
+        (0, {"input": {"to.n": "43"}}),
     ):
         answer = await bulk(http, manager, filter=condition, dry_run=True)
         assert (answer.status_code, answer.json()["count"]) == (200, matches), condition
@@ -136,6 +142,9 @@ async def test_a_filter_in_json_has_the_conditions_of_a_list(
         ({"filter": {"typ": "x"}}, "$.filter.typ"),
         ({"filter": {"since": "soon"}}, "$.filter.since"),
         ({"filter": {"input.a": 1}}, "$.filter.input.a"),
+        ({"filter": {"q": ""}}, "$.filter.q"),
+        ({"filter": {"input": {"": 1}}}, None),
+        ({"filter": {"input": {"a": []}}}, None),
     ],
     ids=lambda value: json.dumps(value)[:60],
 )

@@ -1,7 +1,7 @@
 /** Actions on many jobs: which ones, and how they are asked for. */
-import type { BulkAction } from '../../api/schema';
+import type { BulkAction, BulkPlanOut } from '../../api/schema';
 import { commandLine } from '../../format/commands';
-import { commandOptions, countQuery, hasFilter, isSearch } from './query';
+import { commandOptions, countQuery, hasFilter, inputOf } from './query';
 
 export interface BulkKind {
   readonly action: BulkAction;
@@ -63,17 +63,16 @@ export type Selection =
   | { readonly filter: Readonly<Record<string, unknown>> }
   | { readonly all: true };
 
-/** Return the selection of all jobs of an address; undefined if a search selects them. */
-export function allOf(
-  address: Readonly<Record<string, string>>,
-  now: number,
-): Selection | undefined {
-  if (isSearch(address)) return undefined;
+/** Return the selection of all jobs of an address. */
+export function allOf(address: Readonly<Record<string, string>>, now: number): Selection {
   if (!hasFilter(address)) return { all: true };
   const filter: Record<string, unknown> = { ...countQuery(address, now) };
   if (address.status) filter.status = address.status;
   // Numbers of JSON; as bigints they lose nothing.
   if (address.tenant_id) filter.tenant_id = BigInt(address.tenant_id);
+  if (address.q) filter.q = address.q;
+  const [path, value] = inputOf(address);
+  if (path) filter.input = { [path]: value };
   return { filter };
 }
 
@@ -115,6 +114,11 @@ export function bulkCommand(
     rate: choice.rate,
     reason,
   });
+}
+
+/** Whether no job can be changed: a search that stopped early may have found none so far. */
+export function isEmpty({ count, precision }: Pick<BulkPlanOut, 'count' | 'precision'>): boolean {
+  return count === 0 && precision === 'exact';
 }
 
 /** Return the action's object, such as "3 jobs". */

@@ -90,7 +90,7 @@ export function commandOptions(address: Address, now: number): Record<string, st
 }
 
 /** Return the path and the value of `order_id=42`. */
-function inputOf(address: Address): [string, string] {
+export function inputOf(address: Address): [string, string] {
   const text = address.input ?? '';
   const at = text.indexOf('=');
   return at > 0 ? [text.slice(0, at), text.slice(at + 1)] : ['', ''];

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import click
 
-from forge.cli.jobs.filters import job_filter_options, take_criteria
+from forge.cli.jobs.filters import content_options, job_filter_options, take_criteria
 from forge.cli.options import actor, json_option, project_options, utc_option
 from forge.core.bulk import HIGHEST_RATE, BulkAction
 from forge.core.errors import InvalidValue
@@ -15,6 +15,7 @@ from forge.core.job import Priority
 
 if TYPE_CHECKING:
     from forge.app import Forge
+    from forge.core.job_filter import InputValue
     from forge.jobs.handle import JobHandle
 
 ACTIONS = {action.replace("_", "-"): action for action in BulkAction}
@@ -23,6 +24,7 @@ ACTIONS = {action.replace("_", "-"): action for action in BulkAction}
 @click.command()
 @click.argument("action", type=click.Choice(list(ACTIONS)))
 @job_filter_options
+@content_options
 @click.option("--id", "ids", multiple=True, type=click.UUID, help="This job; may be repeated.")
 @click.option("--all", "everything", is_flag=True, help="All jobs that the action applies to.")
 @click.option(
@@ -44,6 +46,8 @@ ACTIONS = {action.replace("_", "-"): action for action in BulkAction}
 @project_options
 def bulk(
     action: str,
+    q: str | None,
+    inputs: "list[InputValue]",
     ids: Sequence[UUID],
     everything: bool,
     to_priority: Any,
@@ -60,8 +64,10 @@ def bulk(
     """Act on all jobs that match a filter, in slices that a worker carries out."""
     from forge.cli.project import find_database, run
 
-    criteria = take_criteria(filters) or None
-    which: dict[str, Any] = {"filter": criteria, "ids": ids or None, "all": everything}
+    search = {"q": q, "input": dict(inputs) or None}
+    criteria: dict[str, Any] = {**take_criteria(filters)}
+    criteria |= {name: value for name, value in search.items() if value is not None}
+    which: dict[str, Any] = {"filter": criteria or None, "ids": ids or None, "all": everything}
     wanted = ACTIONS[action]
     if dry_run:
         app = find_database(app_option, config_path)

@@ -12,7 +12,7 @@ from forge.core.payload_rules import CATEGORIES
 from forge.core.retry import ErrorClass
 
 if TYPE_CHECKING:
-    from forge.core.job_filter import JobCriteria, JobFilter
+    from forge.core.job_filter import InputValue, JobCriteria, JobFilter
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 # The names of the options as parameters, which are those of JobCriteria.
@@ -64,6 +64,33 @@ def job_filter_options(command: Command) -> Command:
         flag = settings.pop("flag", f"--{name.replace('_', '-')}")
         command = click.option(flag, name, **settings)(command)
     return command
+
+
+def content_options(command: Command) -> Command:
+    """Add --q and --input."""
+    command = click.option(
+        "--input",
+        "inputs",
+        multiple=True,
+        metavar="PATH=VALUE",
+        callback=lambda ctx, parameter, values: [_input_value(value) for value in values],
+        help="Only jobs with this value in the input, such as order_id=42; may be repeated.",
+    )(command)
+    return click.option(
+        "--q",
+        type=NonEmptyText(),
+        help="Only jobs with this text in the input, the last error or the progress message, as "
+        "shown.",
+    )(command)
+
+
+def _input_value(given: str) -> "InputValue":
+    from forge.core.job_filter import InputValue
+
+    path, separator, value = given.partition("=")
+    if not path or not separator:
+        raise click.BadParameter(f"{given!r} is not PATH=VALUE; write it as order_id=42")
+    return InputValue(path, value)
 
 
 def take_filter(options: dict[str, Any]) -> "JobFilter":

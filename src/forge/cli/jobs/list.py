@@ -8,8 +8,8 @@ from uuid import UUID
 
 import click
 
-from forge.cli.jobs.filters import job_filter_options, take_filter
-from forge.cli.options import NonEmptyText, json_option, limit_option, project_options, utc_option
+from forge.cli.jobs.filters import content_options, job_filter_options, take_filter
+from forge.cli.options import json_option, limit_option, project_options, utc_option
 from forge.core.lifecycle import Status
 
 if TYPE_CHECKING:
@@ -27,20 +27,7 @@ PAYLOADS = ("input", "output", "checkpoint", "meta")
 
 @click.command("list")
 @job_filter_options
-@click.option(
-    "--q",
-    "text",
-    type=NonEmptyText(),
-    help="Only jobs with this text in the input, the last error or the progress message, as shown.",
-)
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="PATH=VALUE",
-    callback=lambda ctx, parameter, values: [_input_value(value) for value in values],
-    help="Only jobs with this value in the input, such as order_id=42; may be repeated.",
-)
+@content_options
 @limit_option()
 @click.option("--cursor", type=click.UUID, help="Continue after this job.")
 @json_option
@@ -50,7 +37,7 @@ def list_jobs(
     app_option: str | None,
     config_path: Path | None,
     as_json: bool,
-    text: str | None,
+    q: str | None,
     inputs: "list[InputValue]",
     limit: int,
     cursor: UUID | None,
@@ -61,7 +48,7 @@ def list_jobs(
     from forge.cli.project import find_database, run
     from forge.jobs.search import JobSearch
 
-    wanted = JobSearch(take_filter(filters), text, inputs, is_summary=True)
+    wanted = JobSearch(take_filter(filters), q, inputs, is_summary=True)
     app = find_database(app_option, config_path)
     page = run(app, lambda app: find(app, wanted, limit, cursor))
     if as_json:
@@ -81,15 +68,6 @@ async def find(
     database = await (await app.session()).database()
     reader = JobReader(database.run, database.run, app.catalog, call_on_loop)
     return await find_jobs(reader, wanted, limit, cursor)
-
-
-def _input_value(given: str) -> "InputValue":
-    from forge.core.job_filter import InputValue
-
-    path, separator, value = given.partition("=")
-    if not path or not separator:
-        raise click.BadParameter(f"{given!r} is not PATH=VALUE; write it as order_id=42")
-    return InputValue(path, value)
 
 
 def summary(job: "JobRecord") -> dict[str, Any]:

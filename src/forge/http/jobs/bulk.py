@@ -7,8 +7,8 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from forge.core.bulk import HIGHEST_RATE, MAX_IDS, BulkAction
+from forge.core.job_content import MAX_INPUT_VALUES, MAX_LENGTH
 from forge.core.job_counts import Precision
-from forge.core.job_filter import JobCriteria, JobFilter
 from forge.core.lifecycle import State, Status
 from forge.core.new_job import LONGEST_REASON, DispatchOptions
 from forge.core.payload_rules import Category
@@ -49,11 +49,18 @@ class BulkFilter(BaseModel):
     tag: Name | None = None
     error_class: ErrorClass | None = None
     idempotency_key: Name | None = None
-
-    def read(self) -> JobFilter:
-        """Return the filter."""
-        criteria: JobCriteria = self.model_dump()  # type: ignore[assignment]
-        return JobFilter.of(criteria)
+    q: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_LENGTH,
+        description="Text in the input, the last error or the progress message, as shown.",
+    )
+    input: dict[str, str | int | float | bool | None] | None = Field(
+        None,
+        max_length=MAX_INPUT_VALUES,
+        description="Values in the input, as shown, by path.",
+        examples=[{"order_id": 42}],
+    )
 
 
 class BulkActionIn(BaseModel):
@@ -136,9 +143,8 @@ async def bulk_jobs(
 
 def _request(caller: Caller, body: BulkActionIn) -> BulkRequest:
     """Return the request of the body, limited to the caller's tenant."""
-    selection = BulkSelection(
-        None if body.filter is None else body.filter.read(), body.ids, body.all
-    )
+    criteria: Any = None if body.filter is None else body.filter.model_dump()
+    selection = BulkSelection.of(criteria, body.ids, body.all)
     options: Any = {name: getattr(body, name) for name in BulkOptions.__annotations__}
     wanted = BulkRequest.checked(body.action, selection, body.reason, options)
     limited = restrict(caller, wanted.filter)

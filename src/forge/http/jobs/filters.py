@@ -6,6 +6,7 @@ from uuid import UUID
 from fastapi import Depends, Query, Request
 from pydantic import AwareDatetime
 
+from forge.core.job_content import MAX_INPUT_VALUES, MAX_LENGTH
 from forge.core.job_filter import InputValue, JobCriteria, JobFilter
 from forge.core.lifecycle import State, Status
 from forge.core.payload_rules import Category
@@ -15,9 +16,6 @@ from forge.http.problems.problem import Fault, invalid
 
 PRIORITIES = "^(?i:critical|high|normal|low|background|100|75|50|25|0)$"
 INPUT = "input."
-MAX_INPUT_VALUES = 10
-# Characters of a path and of a value.
-MAX_INPUT_LENGTH = 200
 
 
 def job_filter(
@@ -76,7 +74,7 @@ def input_values(
         str | None,
         Query(
             alias="input.*",
-            max_length=MAX_INPUT_LENGTH,
+            max_length=MAX_LENGTH,
             description="A value in the input, as shown, with its path in the parameter's name: "
             "`input.order_id=42`, `input.items.0.sku=A7`. May be repeated for several paths.",
         ),
@@ -91,10 +89,10 @@ def input_values(
     if len(given) > MAX_INPUT_VALUES:
         raise invalid([Fault("query.input.*", f"takes at most {MAX_INPUT_VALUES} values")])
     for path, value in given:
-        if not path or max(len(path), len(value)) > MAX_INPUT_LENGTH:
+        if not path or max(len(path), len(value)) > MAX_LENGTH:
             fault = Fault(
                 f"query.{INPUT}{path[:50]}",
-                f"path and value have from 1 to {MAX_INPUT_LENGTH} characters",
+                f"path and value have from 1 to {MAX_LENGTH} characters",
             )
             raise invalid([fault])
     return given
