@@ -4,6 +4,7 @@ import os
 import pty
 import signal
 import subprocess
+import termios
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -38,6 +39,11 @@ class Terminal:
     def press(self, keys: str) -> None:
         """Press keys."""
         os.write(self._screen, keys.encode())
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Change the size of the terminal, as dragging the corner of its window does."""
+        termios.tcsetwinsize(self._screen, (lines, columns))
+        os.killpg(self.process.pid, signal.SIGWINCH)
 
     def ctrl_c(self) -> None:
         """Press Ctrl-C: interrupt every process of the foreground group."""

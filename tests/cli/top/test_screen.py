@@ -45,6 +45,14 @@ def test_nothing_is_wider_or_higher_than_the_terminal(width: int, height: int, k
     assert len(lines) <= height
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 110, 140])
+def test_names_and_the_sorted_column_stay_in_a_narrow_terminal(width: int) -> None:
+    drawn = "\n".join(shown(BUSY, View(sort="run"), width, 12))
+
+    assert all(name in drawn for name in ("export_users", "send_mail", "run p95▾", "15 m 0 s"))
+    assert ("retried" in drawn) is (width >= 110)
+
+
 def test_the_answer_comes_first_and_says_in_words_what_colours_mean() -> None:
     lines = shown(BUSY, View(), 140, 40)
 

@@ -1,6 +1,7 @@
 """`forge top` in a terminal, without colours, and printed once."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,6 +14,7 @@ from tests.faults.kit.process import wait_until
 __all__ = ["project_fixture"]
 ENDED = ("completed", "dead_letter")
 WRITTEN = "select coalesce(sum(completed + failed), 0) from forge_statistics where queue <> 'forge'"
+ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 ALTERNATE_SCREEN, MAIN_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
 
 
@@ -83,9 +85,15 @@ def test_new_jobs_appear_while_it_runs_and_ctrl_c_ends_it(busy: Project) -> None
     assert "Traceback" not in screen.shown
 
 
-def test_without_colour_words_say_it(busy: Project) -> None:
-    with watching(busy, NO_COLOR="1") as screen:
+def test_without_colour_words_say_it_in_a_terminal_of_any_size(busy: Project) -> None:
+    with watching(busy, NO_COLOR="1", COLUMNS="", LINES="") as screen:
         wait_until(lambda: "greet" in last_screen(screen), 30, "the types are shown")
+        for columns, lines, has_room in ((140, 40, True), (40, 12, False), (160, 30, True)):
+            screen.resize(columns, lines)
+            wait_until(lambda: _is_drawn(screen, columns, lines), 30, "it is redrawn")  # noqa: B023
+            assert sorted(_types(screen)) == ["fail", "greet"]
+            assert ("wait p50" in last_screen(screen)) is has_room
+            assert ("slots" in last_screen(screen)) is has_room
         screen.press("q")
         assert screen.wait(20) == 0
 
@@ -98,6 +106,8 @@ def test_once_prints_for_people_and_for_programs(busy: Project) -> None:
     lines = busy.forge("top", "--once").stdout.splitlines()
     read = busy.json("top", "--once", "--json", "--sort", "failed", "--last", "1h")
     piped = busy.forge("top", "--type", "gree").stdout
+    with watching(busy, TERM="dumb") as dumb:
+        assert dumb.wait(30) == 0
 
     assert lines[0].startswith("forge top  ")
     assert any(line.startswith("greet ") for line in lines)
@@ -107,7 +117,8 @@ def test_once_prints_for_people_and_for_programs(busy: Project) -> None:
     assert (read["last"], len(read["series"])) == ("1h", 61)
     assert read["overview"]["workers"]["alive"] == 1
     assert {"severity", "code", "message", "action"} <= read["findings"][0].keys()
-    assert "\x1b" not in piped
+    assert "\x1b" not in piped + dumb.shown
+    assert "workers 1 alive" in dumb.shown
     assert "fail " not in piped
 
 
@@ -116,6 +127,12 @@ def test_wrong_options_are_refused(project: Project) -> None:
 
     assert ended.returncode == 2
     assert "not a duration" in ended.stderr
+
+
+def _is_drawn(screen: Terminal, columns: int, lines: int) -> bool:
+    """Return whether what was drawn last fills a screen of this size."""
+    drawn = [ESCAPES.sub("", line) for line in last_screen(screen).splitlines()]
+    return len(drawn) == lines and max(map(len, drawn)) == columns
 
 
 def _types(screen: Terminal) -> list[str]:

@@ -16,8 +16,9 @@ from forge.core.lifecycle import Status
 from forge.core.overview import Overview
 
 MAX_FINDINGS = 5
-# Below this width the columns that say less are left out.
-WIDE = 110
+# The names of types have this width; columns that say less are left out for it.
+NAME_WIDTH = 16
+GAP = 2
 # A screen that is lower shows the types alone.
 LOW = 16
 FAILING, BAD = COLOURS["retry"], COLOURS["failed"]
@@ -121,23 +122,44 @@ def _types(shown: Snapshot, view: View, width: int, room: int) -> list[Renderabl
         if view.filter:
             return [Text(f"no type contains {view.filter!r}; Esc clears the filter")]
         return [Text(f"no jobs in the last {shown.last}; workers write statistics every 10 s")]
-    is_wide = width >= WIDE
-    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    table = Table(
+        box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", expand=True
+    )
     table.add_column(_heading("type", view), no_wrap=True, overflow="ellipsis", ratio=1)
-    names = ["rate", "waiting", "oldest", "running", "wait p50", "wait p95", "run p50", "run p95"]
-    names += ["failed", "failed %", "retried"]
-    chosen = [name for name in names if is_wide or name not in _ONLY_WIDE]
+    cells = [dict(zip(_COLUMNS, _cells(line), strict=True)) for line in lines[:room]]
+    chosen = _columns(cells, view, width)
     for name in chosen:
         table.add_column(_heading(name, view), justify="right", no_wrap=True)
-    for line in lines[:room]:
-        cells = dict(zip(names, _cells(line), strict=True))
-        table.add_row(text(line.job_type), *(cells[name] for name in chosen), style=_style(line))
+    for line, row in zip(lines, cells, strict=False):
+        table.add_row(text(line.job_type), *(row[name] for name in chosen), style=_style(line))
     if len(lines) <= room:
         return [table]
     return [table, Text(f"… {len(lines) - room} more; / filters, r n w u f t sort", style="dim")]
 
 
-_ONLY_WIDE = ("oldest", "wait p50", "run p50", "failed", "retried")
+_COLUMNS = (
+    *("rate", "waiting", "oldest", "running", "wait p50", "wait p95", "run p50", "run p95"),
+    *("failed", "failed %", "retried"),
+)
+_LEFT_OUT_FIRST = (
+    *("failed", "oldest", "retried", "wait p50", "run p50", "running", "wait p95", "run p95"),
+    *("waiting", "failed %", "rate"),
+)
+
+
+def _columns(cells: Sequence[Mapping[str, str]], view: View, width: int) -> list[str]:
+    """Return the columns that fit beside the names of the types."""
+    widths = {
+        name: GAP + max(len(_heading(name, view)), *(len(row[name]) for row in cells))
+        for name in _COLUMNS
+    }
+    left_out: set[str] = set()
+    for name in _LEFT_OUT_FIRST:
+        if NAME_WIDTH + sum(widths.values()) - sum(widths[one] for one in left_out) <= width:
+            break
+        if ORDERS[view.sort].label != name:
+            left_out.add(name)
+    return [name for name in _COLUMNS if name not in left_out]
 
 
 def _heading(name: str, view: View) -> Text:
