@@ -114,5 +114,9 @@ export function resource<T>(
       document.removeEventListener('visibilitychange', wake);
     };
   });
+  $effect(() => {
+    // What changed during a pause is shown at once; at first, it is being loaded.
+    if (!connection.isPaused) untrack(() => found.wake());
+  });
   return found;
 }

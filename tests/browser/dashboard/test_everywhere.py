@@ -10,6 +10,7 @@ from tools.dashboard import DASHBOARD
 from tools.node import PackagesMissing, install
 
 from tests.browser.dashboard.conftest import Dashboard, picture
+from tests.browser.dashboard.jobs import HOSTILE
 from tests.browser.dashboard.screens import fill, shows
 from tests.faults.kit.proxy import Mode, Proxy
 from tests.http.conftest import MakeServerApp
@@ -40,6 +41,21 @@ def axe() -> str:
     return (DASHBOARD / "node_modules" / "axe-core" / "axe.min.js").read_text()
 
 
+# What is wrong with an open dialog on a phone.
+BAD_DIALOG = """() => {
+    const dialog = document.querySelector('dialog')
+    const { left, right, top, bottom } = dialog.getBoundingClientRect()
+    const rules = {
+        'is wider than the page': left < 0 || right > innerWidth,
+        'is higher than the page': top < 0 || bottom > innerHeight,
+        'scrolls sideways': dialog.scrollWidth > dialog.clientWidth,
+        'does not have the focus': !dialog.contains(document.activeElement),
+        'shows no command': !dialog.querySelector('.commands'),
+    }
+    return Object.keys(rules).filter((rule) => rules[rule])
+}"""
+
+
 async def settle(page: Page) -> None:
     """Wait until the screen has loaded what it shows."""
     await expect(page.locator("main h1").first).to_be_visible()
@@ -55,6 +71,7 @@ async def test_every_screen_is_accessible_in_both_themes_and_fits_a_phone(
         assert any(shows(path, address) for address in addresses.values()), path
     page = await dashboard.open("/")
     problems: list[str] = []
+    opened: set[str] = set()
     await page.evaluate(axe())
 
     for name, address in addresses.items():
@@ -69,8 +86,36 @@ async def test_every_screen_is_accessible_in_both_themes_and_fits_a_phone(
         await page.set_viewport_size({"width": NARROW, "height": 740})
         problems += [f"{name}, narrow: {one}" for one in await page.evaluate(TOO_WIDE)]
         await picture(page, f"screen-{name}")
+        problems += [f"{name}, {problem}" for problem in await look_at_dialogs(page, opened)]
 
     assert problems == [], "\n".join(problems)
+    assert len(opened) >= 14, opened
+
+
+async def look_at_dialogs(page: Page, opened: set[str]) -> list[str]:
+    """Open the dialogs that no screen before had, by keyboard; return what is wrong with them."""
+    problems = []
+    for button in await page.locator("main [data-route]:enabled", has_text="…").all():
+        route = await button.get_attribute("data-route") or ""
+        if route in opened:
+            continue
+        opened.add(route)
+        await button.evaluate("(one) => one.closest('details')?.setAttribute('open', '')")
+        await button.focus()
+        await page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog")
+        await expect(dialog).to_be_visible()
+        await expect(dialog.locator(".loading")).to_have_count(0)
+        found = await page.evaluate(BAD_DIALOG)
+        found += await page.evaluate(
+            RUN_AXE.replace("document", "document.querySelector('dialog')")
+        )
+        problems += [f"{route}: {problem}" for problem in found]
+        await picture(page, f"dialog-{'-'.join(re.findall(r'[a-z]+', route)[-2:])}")
+        await page.keyboard.press("Escape")
+        await expect(dialog).to_have_count(0)
+        await expect(button).to_be_focused()
+    return problems
 
 
 async def test_forced_colours_keep_what_colour_says(dashboard: Dashboard) -> None:
@@ -117,6 +162,7 @@ async def test_everything_is_done_with_the_keyboard_alone(dashboard: Dashboard) 
         await page.keyboard.press("Tab")
         if await page.evaluate("document.activeElement.textContent") == "Cancel job…":
             break
+    assert await computed(page.locator(":focus"), "outlineStyle") == "solid"
     await page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_be_visible()
@@ -174,6 +220,7 @@ async def test_page_is_as_small_after_a_thousand_live_updates(
     await report(page, psql, job.id, range(100, 1100))
     after = await weigh(devtools)
 
+    assert await page.locator("main img").count() == 0
     assert after["nodes"] <= before["nodes"] + 50
     assert after["bytes"] <= before["bytes"] + 1_000_000
 
@@ -181,9 +228,10 @@ async def test_page_is_as_small_after_a_thousand_live_updates(
 async def report(page: Page, psql: Any, job_id: Any, numbers: range) -> None:
     """Report progress; each report reaches the page before the next one is made."""
     for number in numbers:
-        await psql.execute(REPORT, job_id, number % 100, f"row {number}")
+        message = f"row {number} of {HOSTILE}"
+        await psql.execute(REPORT, job_id, number % 100, message)
         await psql.execute("select pg_notify('forge_changes', $1)", job_id.hex)
-        await page.wait_for_function(SHOWS, arg=f"row {number}", polling="raf")
+        await page.wait_for_function(SHOWS, arg=message, polling="raf")
 
 
 REPORT = "update forge_jobs set progress_percent = $2, progress_message = $3 where id = $1"

