@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from forge import Forge, JobContext, JobFailed
 from forge.cli.mcp_server.api import RequestRefused, api_at, api_of
@@ -35,6 +37,7 @@ __all__ = ["api_url", "make_server_app", "project_fixture", "serve", "token"]
 CANARY = "CANARY-4711"
 READS, WRITES = {tool.name for tool in READING}, {tool.name for tool in WRITING}
 FOR_EVERY_TENANT = {"get_overview", "list_findings", "list_pauses"}
+NOISY = "from forge import Forge\n\nprint('imported')\napp = Forge()\n"
 OPERATOR = {"roles": list(MANAGER), "tenant_id": None}
 REASONS = {
     "with another order",
@@ -91,6 +94,7 @@ async def test_an_operator_reviews_the_failures_of_a_night(
         await reviews(night)
         await until(lambda: audited(psql), 60, "each change has its audit event")
 
+    assert (tmp_path / "stderr").read_text() == ""
     assert set(night.tools) == night.called == READS | WRITES
     assert [text for text in night.read if "CANARY" in text or "watch_token" in text] == []
 
@@ -160,8 +164,10 @@ async def test_a_viewer_is_offered_nothing_that_writes_even_if_writing_is_allowe
     Bank(app)
     job = await app.dispatch("charge", {})
     let_in(tmp_path, wall={"roles": ["viewer", *MANAGER], "tenant_id": None})
+    (tmp_path / "noisy.py").write_text(NOISY)
+    options = ("--allow-write", "--app", "noisy:app")
 
-    async with assistant("--allow-write", token="wall", url=database_url, folder=tmp_path) as wall:
+    async with assistant(*options, token="wall", url=database_url, folder=tmp_path) as wall:
         assert set(wall.tools) == READS
         for name in WRITES:
             with pytest.raises(MCPError, match=f"there is no tool '{name}' here; use one of get_"):
@@ -175,18 +181,21 @@ async def test_a_viewer_is_offered_nothing_that_writes_even_if_writing_is_allowe
         await until(is_revoked, 30, "the token is rejected")
 
     assert await psql.fetchval("select count(*) from forge_audit_events") == 0
+    printed, reloaded = (tmp_path / "stderr").read_text().splitlines()
+    assert printed == "imported"  # on stdout it would be no message of the protocol
+    assert reloaded.endswith("forge.toml changed and was reloaded")
 
 
 async def test_a_tenant_sees_only_its_own_jobs_on_a_remote_server(
-    app: Forge, make_server_app: MakeServerApp, serve: Serve, token: MakeToken
+    app: Forge, make_server_app: MakeServerApp, serve: Serve, token: MakeToken, tmp_path: Path
 ) -> None:
     Bank(app)
     own = await app.dispatch("charge", {"n": 7, "notes": ["x" * 50_000] * 5}, tenant_id=7)
     other = await app.dispatch("charge", {"n": 8}, tenant_id=8)
-    address = await serve(make_server_app(app))
+    address = await serve(Starlette(routes=[Mount("/jobs", make_server_app(app))]))
     tenant = token("user", *MANAGER, tenant=7)["Authorization"].removeprefix("Bearer ")
 
-    async with assistant("--url", f"{address}/", token=tenant) as seven:
+    async with assistant("--url", f"{address}/jobs/", token=tenant, folder=tmp_path) as seven:
         assert set(seven.tools) == READS - FOR_EVERY_TENANT
         listed = await seven.call("list_jobs")
         assert [job["id"] for job in listed["items"]] == [str(own.id)]

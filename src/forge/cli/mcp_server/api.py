@@ -112,5 +112,5 @@ def _explanation(answer: httpx.Response, body: Any, place: str) -> str:
             "address of a Forge server"
         )
     wait = answer.headers.get("retry-after")
-    after = f" Try again after {wait} seconds." if wait else ""
+    after = f" (not before {wait} s have passed)" if wait else ""
     return f"{body.get('code', answer.status_code)}: {body['detail']}{after}"
