@@ -16,8 +16,9 @@ from tests.upgrades.conftest import WHEEL
 
 FOLDER = Path(__file__).parent
 VERSION = WHEEL.name.split("-")[1]
-# Seconds between two dispatches.
+# Seconds between two dispatches, and at most between two completed jobs.
 PACE = 0.01
+LONGEST_WAIT = 15
 ENOUGH = 30
 LONGEST_GAP = """
     with ended as (
@@ -122,7 +123,10 @@ def test_no_job_is_lost_or_delayed_while_workers_of_the_previous_version_run(
             wait_until(lambda: completed(old) == load.dispatched, 60, "all jobs are completed")
             logged = (worker.output() + successor.output()).splitlines()
 
-    print(f"the longest time without a completed job: {one(old, LONGEST_GAP, began):.2f} s")
+    gap = one(old, LONGEST_GAP, began)
+    print(f"the longest time without a completed job: {gap:.2f} s")
+    # Far above what it is, since a busy machine delays jobs, too. Fault 60 measures dispatches.
+    assert gap < LONGEST_WAIT
     assert [line for line in logged if FAULT.search(line)] == []
     # No attempt was lost or repeated: some jobs fail once, on purpose.
     assert one(old, UNUSUAL) == 0
