@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from tools.public_api import public_api
+from tools.public_api import MODULES
 
 import forge
 from tests.surface.pages import CHECKOUT, PAGES, blocks
@@ -41,7 +41,11 @@ def modules_with_examples() -> list[str]:
     return found
 
 
-def test_the_public_names_are_sorted() -> None:
+def test_the_public_names_are_the_listed_ones() -> None:
+    """`make check` compares the whole list, with members and signatures."""
+    listed = {name for name in public_names() if re.fullmatch(r"forge\.\w+", name)}
+
+    assert listed - set(MODULES) == {f"forge.{name}" for name in NAMES}
     assert sorted(NAMES) == NAMES
 
 
@@ -76,13 +80,6 @@ def names_of_forge(code: str) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Attribute) and ast.unparse(node.value) in VARIABLES.values():
             yield ast.unparse(node)
-
-
-def test_the_list_of_the_public_api_is_that_of_the_code() -> None:
-    """A change of a public name or signature is a visible diff."""
-    listed = API.read_text()
-
-    assert listed == public_api(), "run `make format`, and add the change to CHANGELOG.md"
 
 
 def test_the_list_of_the_public_api_has_options_errors_and_what_methods_return() -> None:
