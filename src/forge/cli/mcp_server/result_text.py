@@ -13,8 +13,8 @@ ROWS = ("items", "dlq_items", "groups", "series")
 # A model has no use for a token, and must not pass it on.
 SECRET = "watch_token"
 SHORTENED = (
-    "This result was too long, so that it was shortened: “… (N more)” marks what is missing. Ask "
-    "for less, such as a smaller `limit`."
+    "This result was too long, so that it was shortened: “… (N more)” marks what is missing. Where "
+    "the tool takes them, use a smaller `limit`, a longer `step` or more filters."
 )
 
 
