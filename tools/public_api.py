@@ -209,11 +209,7 @@ def _is_made_by_users(found: griffe.Class) -> bool:
 
 
 def _is_error(found: griffe.Class) -> bool:
-    return _has_base(found, "Exception") or any("Error" in str(each) for each in found.bases)
-
-
-def _has_base(found: griffe.Class, *names: str) -> bool:
-    return any(str(base) in names for base in found.bases)
+    return any(str(base) == "Exception" or "Error" in str(base) for base in found.bases)
 
 
 def _reached(public: dict[str, griffe.Object]) -> dict[str, griffe.Object]:
@@ -258,11 +254,14 @@ def _at(owner: griffe.Object, path: str) -> Iterator[griffe.Object]:
         found = _target(owner.modules_collection[path])
     except KeyError:
         return
-    if isinstance(found, griffe.Class):
+    if isinstance(found, griffe.Class) or (
+        isinstance(found, griffe.Attribute) and _is_alias(found)
+    ):
         yield found
-    elif isinstance(found, griffe.Attribute):
-        is_alias = found.name not in NOT_SHOWN and "TypeVar" not in str(found.value)
-        yield from [found] * is_alias
+
+
+def _is_alias(found: griffe.Attribute) -> bool:
+    return found.name not in NOT_SHOWN and "TypeVar" not in str(found.value)
 
 
 def _target(found: griffe.Object | griffe.Alias) -> griffe.Object:
