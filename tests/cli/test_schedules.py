@@ -120,10 +120,11 @@ def test_changes_are_audited(project: Project) -> None:
     made = make(project)
 
     for verb in ("disable", "disable", "enable", "enable", "run"):
-        assert project.forge("schedules", verb, "fetch_feed", "42").returncode == 0
+        moved = project.forge("schedules", verb, "fetch_feed", "42", "--reason", f"to {verb}")
+        assert moved.returncode == 0
 
     rows = project.rows(
-        "select event, actor, schedule_id::text from forge_audit_events order by id"
+        "select event, actor, schedule_id::text, notes from forge_audit_events order by id"
     )
     assert [row[0] for row in rows] == [
         "schedule_disabled",
@@ -131,6 +132,7 @@ def test_changes_are_audited(project: Project) -> None:
         "schedule_run_requested",
     ]
     assert all("@" in row[1] and row[2] == made for row in rows)
+    assert [row[3] for row in rows] == ["to disable", "to enable", "to run"]
     assert project.forge("audit").stdout.count(made) == 3
 
 

@@ -1,5 +1,6 @@
 """Every action over HTTP leaves its audit events once, with actor and reason."""
 
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -54,6 +55,7 @@ ACTIONS = [
     Action(f"{OF_A_JOB}move", "job", {"queue": "slow"}, ("job_moved",)),
     Action(RERUN, "final_job", {}, ("job_rerun",)),
     Action("DELETE /_api/jobs/{job_id}", "job", {}, ("job_cancelled",)),
+    Action("DELETE /_api/jobs/{job_id}", "job_to_retry", {}, ("job_given_up",)),
     Action("DELETE /_api/jobs/{job_id}", "final_job", {}, ("job_deleted",)),
     *(
         Action(
@@ -96,6 +98,12 @@ class Targets:
 
     async def final_job(self) -> object:
         return await placed(self._psql, Status.COMPLETED, worker=uuid4(), job_type="waits")
+
+    async def job_to_retry(self) -> object:
+        later = datetime(2135, 1, 1, tzinfo=UTC)
+        return await placed(
+            self._psql, Status.RETRY, worker=uuid4(), job_type="waits", scheduled_at=later
+        )
 
     async def any_job(self) -> object:
         return await self.job(), await self.final_job()

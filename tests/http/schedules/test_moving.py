@@ -1,5 +1,6 @@
 """Schedules over HTTP: enable, disable, run, and the audit."""
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,10 +35,22 @@ async def test_disable_and_enable_keep_the_next_run_and_are_audited_once(
     assert await moved("enable") == (True, ["2135-01-01T00:00:00Z"])
     assert await moved("enable") == (True, ["2135-01-01T00:00:00Z"])
 
+    # Two people at once: one of them disables it.
+    async with psql.transaction():
+        await psql.execute("select from forge_schedules for update")
+        both = [asyncio.create_task(moved("disable", reason="again")) for _ in range(2)]
+        waits = (
+            "select count(*) = 2 from pg_stat_activity "
+            "where wait_event_type = 'Lock' and datname = current_database()"
+        )
+        await until(lambda: psql.fetchval(waits), 30, "both wait for the row")
+    assert await asyncio.gather(*both) == [(False, [])] * 2
+
     rows = await psql.fetch("select * from forge_audit_events order by id")
     assert [(row["event"], row["notes"]) for row in rows] == [
         ("schedule_disabled", "too many"),
         ("schedule_enabled", None),
+        ("schedule_disabled", "again"),
     ]
     assert {(row["actor"], row["tenant_id"], row["schedule_id"]) for row in rows} == {
         ("max", 7, made.id)

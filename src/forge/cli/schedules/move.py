@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -23,6 +23,17 @@ EVENTS = {
 ENABLED_AFTER = {"enable": True, "disable": False, "run_now": None}
 
 
+class Moving(NamedTuple):
+    """What is done with a schedule, and why."""
+
+    verb: str
+    reason: str | None
+
+    def is_done_for(self, record: "ScheduleRecord") -> bool:
+        """Whether the schedule already is in that state."""
+        return record.enabled is ENABLED_AFTER[self.verb]
+
+
 def schedule_arguments(command: Command) -> Command:
     """Add the schedule: its id, or its type and key."""
     command = click.option(
@@ -33,6 +44,7 @@ def schedule_arguments(command: Command) -> Command:
 
 
 def _moving(command: Command) -> Command:
+    command = click.option("--reason", help="Reason, stored in the audit log.")(command)
     return schedule_arguments(json_option(utc_option(project_options(command))))
 
 
@@ -63,15 +75,18 @@ def _move(
     named: str,
     key: str,
     tenant: int | None,
+    reason: str | None,
     app_option: str | None,
     config_path: Path | None,
     as_json: bool,
 ) -> None:
     from forge.cli.output import print_json, text
     from forge.cli.project import find_database, run
+    from forge.core.new_job import check_reason
 
     app = find_database(app_option, config_path)
-    view = run(app, lambda app: _apply(app, verb, named, key, tenant))
+    moving = Moving(verb, check_reason(reason))
+    view = run(app, lambda app: _apply(app, moving, named, key, tenant))
     if as_json:
         print_json(view.as_json())
     else:
@@ -81,30 +96,35 @@ def _move(
 
 
 async def _apply(
-    app: "Forge", verb: str, named: str, key: str, tenant: int | None
+    app: "Forge", moving: Moving, named: str, key: str, tenant: int | None
 ) -> "ScheduleView":
     """Apply a verb, unless the schedule already is in that state."""
     from forge.cli.schedules.view import find, views
 
     found = await find(app, named, key, tenant)
-    if found.enabled is not ENABLED_AFTER[verb]:
-        found = await _moved(app, verb, found)
+    if not moving.is_done_for(found):
+        found = await _moved(app, moving, found)
     (view,) = await views(app, [found])
     return view
 
 
-async def _moved(app: "Forge", verb: str, known: "ScheduleRecord") -> "ScheduleRecord":
+async def _moved(app: "Forge", moving: Moving, known: "ScheduleRecord") -> "ScheduleRecord":
     """Apply a verb and write an audit event, in one transaction."""
     from forge.cli.options import actor
-    from forge.store import audit
+    from forge.store import audit, schedules
     from forge.store.borrowed import run_on
 
+    verb, reason = moving
     act = getattr(app.schedules, verb)
+    about: dict[str, Any] = {"key": known.key, "tenant_id": known.tenant_id}
     database = await (await app.session()).database()
     async with database.transaction() as conn:
-        moved: ScheduleRecord = await act(
-            known.type, known.key, tenant_id=known.tenant_id, conn=conn
-        )
-        event = audit.add_of_schedule(EVENTS[verb], actor(), moved.tenant_id, moved.id, None)
+        # Another command may have been quicker, with an audit event of its own.
+        await run_on(conn, schedules.lock(known.id))
+        current: ScheduleRecord = await app.schedules.get(known.type, conn=conn, **about)
+        if moving.is_done_for(current):
+            return current
+        moved: ScheduleRecord = await act(known.type, conn=conn, **about)
+        event = audit.add_of_schedule(EVENTS[verb], actor(), moved.tenant_id, moved.id, reason)
         await run_on(conn, event)
     return moved

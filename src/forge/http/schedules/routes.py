@@ -1,6 +1,5 @@
 """Schedules: list, show, edit, preview, enable, disable, run now."""
 
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 from uuid import UUID
@@ -13,6 +12,7 @@ from forge.core.schedules.record import ScheduleRecord
 from forge.core.schedules.rule import in_words
 from forge.core.schedules.run import rule_of
 from forge.core.sensitive.shown import shown_schedule
+from forge.definitions.catalog import RunStatement
 from forge.http.auth.access import Caller, Manager, Staff
 from forge.http.fields import Key, Name, TenantId
 from forge.http.jobs.paging import read_cursor, write_cursor
@@ -31,7 +31,7 @@ from forge.schedules.edit import EditRequest
 from forge.store import audit, schedules
 from forge.store.statement import Statement
 
-Move = Callable[[UUID, int | None], Statement[ScheduleRecord | None]]
+Move = Statement[ScheduleRecord | None]
 router = APIRouter(tags=["schedules"], route_class=AdmitFirst)
 # Future runs that a schedule's detail shows.
 NEXT_RUNS = 5
@@ -158,7 +158,12 @@ async def run_schedule(
 ) -> ScheduleDetail:
     """Make a schedule due now; if it is running, it runs once more."""
     await _find(caller, schedule_id)
-    moved = await _move(caller, schedule_id, schedules.run_now, "schedule_run_requested", body)
+    move = schedules.run_now(schedule_id, caller.tenant_id)
+    moved = await caller.app.schedules.carry_out(
+        lambda run: _moved(caller, run, move, "schedule_run_requested", body),
+        None,
+        caller.tenant_id,
+    )
     if moved is None:
         raise Problem("conflict", "the schedule is disabled; enable it first")
     return await _detail(caller, moved)
@@ -184,28 +189,30 @@ async def _set_enabled(
     known = await _find(caller, schedule_id)
     if known.enabled is enabled:
         return await _detail(caller, known)
-
-    def move(id: UUID, tenant: int | None) -> Statement[ScheduleRecord | None]:
-        return schedules.enable(id, enabled, tenant)
-
     event = "schedule_enabled" if enabled else "schedule_disabled"
-    moved = await _move(caller, schedule_id, move, event, body)
-    return await _detail(caller, _found(schedule_id, moved))
+
+    async def change(run: RunStatement) -> ScheduleRecord | None:
+        # Another request may have been quicker, with an audit event of its own.
+        await run(schedules.lock(schedule_id))
+        current = await run(schedules.get(schedule_id, caller.tenant_id))
+        if current is None or current.enabled is enabled:
+            return current
+        move = schedules.enable(schedule_id, enabled, caller.tenant_id)
+        return await _moved(caller, run, move, event, body)
+
+    changed = await caller.app.schedules.carry_out(change, None, caller.tenant_id)
+    return await _detail(caller, _found(schedule_id, changed))
 
 
-async def _move(
-    caller: Caller, schedule_id: UUID, move: Move, event: str, body: RequestIn | None
+async def _moved(
+    caller: Caller, run: RunStatement, move: Move, event: str, body: RequestIn | None
 ) -> ScheduleRecord | None:
-    """Change a schedule and write an audit event, in one transaction; None if unchanged."""
-    actor, reason = caller.identity.name, body.reason if body else None
-
-    async def change(run: Any) -> ScheduleRecord | None:
-        moved: ScheduleRecord | None = await run(move(schedule_id, caller.tenant_id))
-        if moved is not None:
-            await run(audit.add_of_schedule(event, actor, moved.tenant_id, moved.id, reason))
-        return moved
-
-    return await caller.app.schedules.carry_out(change, None, caller.tenant_id)
+    """Change a schedule and write an audit event; None if unchanged."""
+    moved = await run(move)
+    if moved is not None:
+        actor, reason = caller.identity.name, body.reason if body else None
+        await run(audit.add_of_schedule(event, actor, moved.tenant_id, moved.id, reason))
+    return moved
 
 
 async def _detail(caller: Caller, record: ScheduleRecord) -> ScheduleDetail:
