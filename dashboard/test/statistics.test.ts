@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { JobStatisticsOut } from '../src/api/schema';
 import { countedPoints, failures, throughput } from '../src/screens/statistics/series';
+import { lonePlaces } from '../src/ui/time_chart';
 
 const NONE = { p50: null, p95: null, p99: null };
 const NOW = Date.parse('2026-05-04T12:03:10Z');
@@ -38,4 +39,18 @@ test('a step in which nothing ended has no share of failures', () => {
   const found = statistics('1m', ['12:01', 3, 1], ['12:02', 0, 0]);
 
   expect(failures(countedPoints(found, NOW)).lines[0]?.values).toEqual([25, null]);
+});
+
+test('a time without jobs has no throughput to draw; a failure-free one has a line at zero', () => {
+  const idle = statistics('1m', ['12:01', 0, 0], ['12:02', 0, 0]);
+  const good = statistics('1m', ['12:01', 5, 0], ['12:02', 5, 0]);
+
+  expect(throughput(idle, NOW).lines[0]?.values).toEqual([null, null]);
+  expect(failures(countedPoints(good, NOW)).lines[0]?.values).toEqual([0, 0]);
+});
+
+test('values between gaps are drawn as points', () => {
+  expect(lonePlaces([1, null, 2, 3, null, 4])).toEqual([0, 5]);
+  expect(lonePlaces([7])).toEqual([0]);
+  expect(lonePlaces([null, null])).toEqual([]);
 });

@@ -42,9 +42,11 @@ def test_dev_reloads_code_and_survives_a_syntax_error(folder: Path) -> None:
         wait_until(lambda: dev.output().count(" runs ") == 1, 60, "the worker has begun")
         assert "database: postgresql://" in dev.output()
         assert answer(project) == '"old"'
-        me = signed_in(dev.output())
+        me = signed_in(dev.output(), "me")
         assert (me["name"], me["read_only"]) == ("developer", False)
         assert "DELETE /_api/jobs/{job_id}" in me["allowed"]
+        findings = signed_in(dev.output(), "findings")["items"]
+        assert [each for each in findings if each["severity"] in ("problem", "warning")] == []
 
         code.write_text("def answer(:")
         wait_until(lambda: "SyntaxError" in dev.output(), 30, "the mistake is shown")
@@ -57,13 +59,13 @@ def test_dev_reloads_code_and_survives_a_syntax_error(folder: Path) -> None:
         assert dev.wait(30) == 0
 
 
-def signed_in(output: str) -> dict[str, Any]:
-    """Return what the server says of the caller whom the printed link signs in."""
+def signed_in(output: str, path: str) -> dict[str, Any]:
+    """Return what the server answers to the caller whom the printed link signs in."""
     found = re.search(r"server: (http://\S+)/#token=(\S+)", output)
     assert found is not None, output
     headers = {"Authorization": f"Bearer {found[2]}"}
-    me: dict[str, Any] = httpx.get(f"{found[1]}/_api/me", headers=headers).json()
-    return me
+    answer: dict[str, Any] = httpx.get(f"{found[1]}/_api/{path}", headers=headers).json()
+    return answer
 
 
 def answer(project: Project) -> str:

@@ -25,3 +25,10 @@ export interface ChartOptions {
   /** Called with the place under the pointer, or undefined. */
   readonly onPoint: (index: number | undefined) => void;
 }
+
+/** The places of values without a neighbour: they are no line, and are drawn as points. */
+export function lonePlaces(values: ArrayLike<number | null | undefined>): number[] {
+  const has = (place: number) => values[place] !== null && values[place] !== undefined;
+  const places = Array.from(values, (_, place) => place);
+  return places.filter((place) => has(place) && !has(place - 1) && !has(place + 1));
+}

@@ -1,7 +1,7 @@
 /** The part of charts that is loaded late: uPlot. */
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import type { Chart, ChartData, ChartOptions } from './time_chart';
+import { type Chart, type ChartData, type ChartOptions, lonePlaces } from './time_chart';
 
 const HEIGHT = 120;
 const DAY = 86_400;
@@ -42,14 +42,18 @@ function optionsOf(target: HTMLElement, data: ChartData, options: ChartOptions):
     legend: { show: false },
     padding: [8, 8, 0, 0],
     cursor: { drag: { x: false, y: false }, y: false, points: { size: 6 } },
-    scales: { y: { range: (_, __, highest) => [0, Math.max(highest ?? 0, 1e-3) * 1.15] } },
+    scales: { y: { range: (_, __, highest) => [0, (highest || 1) * 1.15] } },
     series: [
       {},
       ...data.lines.map(({ label, tone }) => ({
         label,
         stroke: () => colour(tone),
         width: 1.5,
-        points: { show: data.times.length < 3 },
+        points: {
+          show: false,
+          size: 4,
+          filter: (chart: uPlot, line: number) => lonePlaces(chart.data[line] ?? []),
+        },
       })),
     ],
     axes: [

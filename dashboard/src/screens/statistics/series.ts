@@ -25,10 +25,10 @@ export function throughput(statistics: JobStatisticsOut, now: number): ChartData
   const points = countedPoints(statistics, now);
   const rate = (point: StatisticsPointOut) =>
     (point.completed + point.failed) / countedMinutes(point, statistics, now);
-  return {
-    times: timesOf(points),
-    lines: [{ label: 'ended', tone: 'running', values: points.map(rate) }],
-  };
+  const rates = points.map(rate);
+  // Without any, nothing was measured.
+  const values = rates.some((value) => value > 0) ? rates : rates.map(() => null);
+  return { times: timesOf(points), lines: [{ label: 'ended', tone: 'running', values }] };
 }
 
 /** The share of jobs that failed for good; nothing where none ended. */

@@ -48,7 +48,8 @@ class Checkup:
         findings.append(await _grants(database))
         findings += await check_rights(database, is_embedded=is_embedded)
         findings.append(await check_callers(database))
-        if config.auth.is_configured and config.server.database_url is None:
+        is_server = config.auth.is_configured and config.server.database_url is None
+        if is_server and not is_embedded:  # the only role of an embedded server is a superuser
             findings.append(await check_api_rights(database))
         findings += await check_tables(database, config.retention)
         live = [worker for worker in await self._workers.list() if worker.is_alive]
