@@ -125,7 +125,7 @@ def test_no_job_is_lost_or_delayed_while_workers_of_the_previous_version_run(
 
     gap = one(old, LONGEST_GAP, began)
     print(f"the longest time without a completed job: {gap:.2f} s")
-    # Far above what it is, since a busy machine delays jobs, too. Fault 60 measures dispatches.
+    # Far above what it is, since a busy machine delays jobs, too. Fault runs measure it.
     assert gap < LONGEST_WAIT
     assert [line for line in logged if FAULT.search(line)] == []
     # No attempt was lost or repeated: some jobs fail once, on purpose.
