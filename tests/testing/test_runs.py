@@ -119,7 +119,7 @@ async def test_run_one_says_why_a_job_cannot_run(app: Forge) -> None:
 
     await advance(app, "2h")
     await run_one(handle)
-    cancelled = await later.dispatch()
+    cancelled = await later.dispatch(delay="2h")  # or it could run before the request does
     await cancelled.cancel()
     await run_all(app)
     with pytest.raises(JobFailed, match="cancelled"):
