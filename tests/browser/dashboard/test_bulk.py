@@ -5,6 +5,7 @@ from typing import Any
 from playwright.async_api import Locator, Page, expect
 
 from tests.browser.dashboard.conftest import Dashboard, picture
+from tests.browser.dashboard.test_everywhere import BAD_DIALOG, NARROW
 
 
 async def choose(page: Page, *rows: int) -> None:
@@ -34,6 +35,10 @@ async def test_chosen_jobs_are_cancelled_after_a_preview(dashboard: Dashboard) -
     await expect(dialog.get_by_role("listitem")).to_have_count(2)
     await expect(dialog.locator(".command").first).to_contain_text("forge jobs bulk cancel --id")
     await picture(page, "jobs-bulk-preview")
+    await page.set_viewport_size({"width": NARROW, "height": 740})
+    assert await page.evaluate(BAD_DIALOG) == []
+    await picture(page, "jobs-bulk-preview")
+    await page.set_viewport_size({"width": 1280, "height": 900})
     await dialog.get_by_role("button", name="Cancel 2 selected").click()
 
     await expect(page.get_by_role("region", name="Bulk action")).to_contain_text("2 done")

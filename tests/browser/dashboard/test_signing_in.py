@@ -7,6 +7,7 @@ from playwright.async_api import Error, expect
 from forge.http import create_app
 from tests.browser.dashboard.conftest import MANAGER, Dashboard
 from tests.browser.dashboard.jobs import HOSTILE
+from tests.browser.dashboard.test_everywhere import NARROW, RUN_AXE, TOO_WIDE, axe
 from tests.faults.kit.process import until
 from tests.http.conftest import AUTH, Serve
 from tests.http.dashboard.test_host_session import HostSession
@@ -38,6 +39,12 @@ async def test_form_signs_in_and_explains_a_wrong_token(dashboard: Dashboard) ->
     await page.get_by_label("Token").fill("nonsense")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("alert")).to_contain_text("does not accept this token")
+    await page.evaluate(axe())
+    await page.set_viewport_size({"width": NARROW, "height": 740})
+    for theme in ("light", "dark"):
+        await page.emulate_media(color_scheme=theme)
+        assert await page.evaluate(RUN_AXE) + await page.evaluate(TOO_WIDE) == []
+    await page.set_viewport_size({"width": 1280, "height": 900})
     name = HOSTILE.replace("\u202e", "")  # a name is printable
     await page.get_by_label("Token").fill(dashboard.token("user", tenant=7, name=name))
     await page.get_by_role("button", name="Sign in").click()
