@@ -40,7 +40,8 @@ def warnings(project: Project, command: str) -> dict[str, str]:
     return {
         entry["message"]: entry["action"]
         for entry in listed
-        if entry["code"] in ("superuser_owner", "schema_creators", "excess_rights")
+        if entry["code"]
+        in ("superuser_owner", "schema_creators", "excess_rights", "lacking_rights")
     }
 
 
@@ -67,6 +68,27 @@ def test_both_commands_warn_of_a_superuser_and_of_roles_with_too_many_rights(
     ]
     for message in found:
         assert message in (shown.stdout if command == "doctor" else shown.stderr)
+
+
+async def test_a_role_that_lacks_what_an_upgrade_brought_is_named(granted: Database) -> None:
+    connection = await granted.connect()
+    await connection.execute("revoke select on forge_pauses from forge_worker")
+    await connection.execute("revoke insert (input) on forge_jobs from forge_api")
+    await connection.close()
+
+    found = [
+        finding
+        for finding in await check_rights(granted, is_embedded=True)
+        if finding.code == "lacking_rights"
+    ]
+    await grant_roles(granted)
+    granted_again = await check_rights(granted, is_embedded=True)
+
+    assert [finding.message for finding in found] == [
+        "forge_api lacks rights that this version needs, on forge_jobs",
+        "forge_worker lacks rights that this version needs, on forge_pauses",
+    ]
+    assert "lacking_rights" not in {finding.code for finding in granted_again}
 
 
 def test_an_ordinary_owner_has_nothing_to_be_warned_about(owned: Project) -> None:

@@ -1,4 +1,4 @@
-"""Checks of grants: roles with more rights on Forge's objects than they need."""
+"""Checks of grants: roles with more or fewer rights on Forge's objects than they need."""
 
 from itertools import groupby
 from typing import Any
@@ -7,21 +7,22 @@ from forge.core.finding import Finding, warning
 from forge.store import doctor
 from forge.store.connection.database import Database
 from forge.store.roles import ROLES, granted_rights, held, is_granted
+from forge.store.statement import Rows
 
 # Objects that one finding names: rights on all tables are one mistake, not ten.
 MAX_OBJECTS_NAMED = 4
 
 
 async def check_rights(database: Database, *, is_embedded: bool) -> list[Finding]:
-    """Warn about owners, creators and roles with more rights than Forge needs.
+    """Warn about owners, creators and roles with more rights than Forge needs, or with fewer.
 
     The only role of an embedded server is a superuser; that is expected.
     """
     findings = [] if is_embedded else await _owners(database)
     findings += await _creators(database)
     findings += await _powers(database)
-    findings += await _excess(database)
-    return findings
+    rows = await database.run(doctor.rights_held(list(ROLES)))
+    return findings + _excess(rows) + _lacking(rows)
 
 
 async def _owners(database: Database) -> list[Finding]:
@@ -71,17 +72,29 @@ async def _powers(database: Database) -> list[Finding]:
     return findings
 
 
-async def _excess(database: Database) -> list[Finding]:
+def _excess(rows: Rows) -> list[Finding]:
     granted = granted_rights()
-    excess = [
-        row
-        for row in await database.run(doctor.rights_held(list(ROLES)))
-        if not is_granted(held(row, row["role"]), granted)
-    ]
+    excess = [row for row in rows if not is_granted(held(row, row["role"]), granted)]
     return [
         _excess_finding(role, through, list(found))
         for (role, through), found in groupby(excess, lambda row: (row["role"], row["through"]))
     ]
+
+
+def _lacking(rows: Rows) -> list[Finding]:
+    """Find the roles that were granted rights by an earlier version, and need more now."""
+    had = {held(row, row["role"]) for row in rows}
+    findings = []
+    for role in sorted({row["role"] for row in rows} & set(ROLES)):
+        lacking = [right for right in granted_rights() if right.role == role and right not in had]
+        if not lacking:
+            continue
+        names = sorted({right.object for right in lacking})
+        named = ", ".join(names[:MAX_OBJECTS_NAMED]) + ", …" * (len(names) > MAX_OBJECTS_NAMED)
+        message = f"{role} lacks rights that this version needs, on {named}"
+        advice = "run `forge migrate --roles` as the owner"
+        findings.append(warning("lacking_rights", message, advice, role=role, objects=names))
+    return findings
 
 
 def _excess_finding(role: str, through: str | None, excess: list[Any]) -> Finding:
