@@ -90,8 +90,8 @@ async def _completed(folder: Path, name: str) -> JobHandle:
 
 
 async def _waits_for_a_lock(psql: Any) -> bool:
-    waiting = "select true from pg_stat_activity where wait_event_type = 'Lock' and datname = $1"
-    return bool(await psql.fetchval(waiting, await psql.fetchval("select current_database()")))
+    # Not pg_stat_activity, which shows a transaction the sessions that it saw at first.
+    return bool(await psql.fetchval("select count(*) from pg_locks where not granted"))
 
 
 def _is_gone(pid: int) -> bool:

@@ -125,6 +125,8 @@ def test_a_lost_connection_of_a_scoped_session_fails_no_job(
 
 
 def _lose_connections_between_jobs(project: Project, kinds: Sequence[str]) -> None:
+    # forge_dispatch() wakes no worker.
+    project.env["FORGE_WORKER_IDLE_POLL_INTERVAL"] = "100ms"
     with project.worker("--max-concurrent", "1", app="orm_jobs:app") as worker:
         for kind in kinds:
             for _ in range(3):
