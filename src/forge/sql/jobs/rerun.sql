@@ -1,5 +1,6 @@
--- Create a new job for each final job, with an audit event unless a bulk action asks for it: the settings of its type as they are now,
--- the rest of the old job. Jobs that are not final, and built-in ones, are left out.
+-- Create a new job for each final job, with the settings of its type as they are now and the rest of
+-- the old job, and an audit event unless a bulk action asks for it. Jobs that are not final, and
+-- built-in ones, are left out.
 -- $1 ids, $2 the caller's tenant (null: any), $3 the reason, $4 the actor, $5 the edited input (null:
 -- unchanged), $6 priority (null: unchanged), $7 queue (null: unchanged), $8 when to run (null: now),
 -- $9 the delay (null: none), $10 the auth of the new jobs (null: that of the old ones), $11 the bulk
