@@ -5,9 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CAN_RUN := $(VENV)/.ready-run
-# Tests wait for processes more than they compute, so that five share two cores well. Each worker
+# Tests wait for processes more than they compute, so that four share two cores well. Each worker
 # begins at another place, so that those that wait run beside those that compute.
-WORKERS ?= 5
+WORKERS ?= 4
 TESTS ?= tests
 # Tests start hundreds of processes, each of which would compile the code again.
 export PYTHONDONTWRITEBYTECODE :=

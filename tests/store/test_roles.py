@@ -15,6 +15,7 @@ from forge.store import audit, jobs
 from forge.store.connection.database import Database
 from forge.store.roles import grant_roles, roles_as_sql
 from tests.apps import working
+from tests.faults.kit.process import until
 
 Refused = asyncpg.InsufficientPrivilegeError
 
@@ -299,3 +300,27 @@ async def test_a_worker_does_not_change_the_tables(worker: Any) -> None:
     ):
         with pytest.raises(Refused):
             await worker.execute(statement)
+
+
+async def test_grants_give_way_to_transactions_that_lock_the_tables_in_another_order(
+    granted: Database, psql: Any
+) -> None:
+    for table in ("forge_jobs", "forge_schedules"):
+        await psql.execute(f"drop policy forge_worker on {table}")
+    other = await asyncpg.connect(granted.url)
+
+    async with other.transaction():
+        await other.execute("select from forge_schedules limit 1")
+        granting = asyncio.create_task(grant_roles(granted))
+        waits = "select count(*) from pg_locks where not granted"
+        await until(lambda: psql.fetchval(waits), 30, "the grants wait for the second table")
+        # They hold the first one.
+        await other.execute("select from forge_jobs limit 1")
+    await granting
+
+    made = (
+        "select count(*) from pg_policies where policyname = 'forge_worker' and tablename like $1"
+    )
+    assert await psql.fetchval(made, "forge_jobs") == 1
+    assert await psql.fetchval(made, "forge_schedules") == 1
+    await other.close()

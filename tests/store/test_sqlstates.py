@@ -1,7 +1,6 @@
 """Every SQLSTATE means the same to links, to handlers with any driver, and to acks."""
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -19,6 +18,7 @@ from forge.core.sqlstate import JUDGEMENTS, Blame, Remedy, Verdict, judge
 from forge.definitions.error_classification import Classifier
 from forge.store.connection.database import Database
 from forge.store.statement import Statement, nothing
+from tests.django_setup import set_up_django
 
 Throw = Callable[[str], Awaitable[Any]]
 THROW = """
@@ -185,11 +185,9 @@ async def _by_engine(url: str) -> Throw:
 
 
 async def _by_django(url: str) -> Throw:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.django_project")
-    import django
     from django.db.utils import ConnectionHandler
 
-    django.setup()
+    set_up_django()
     address = urlsplit(url)
     place = parse_qs(address.query)
     login = {"NAME": address.path[1:], "USER": address.username}

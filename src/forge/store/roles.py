@@ -1,15 +1,17 @@
 """The roles forge_api and forge_worker, and the rights that `forge migrate --roles` grants."""
 
+import asyncio
 import re
+from contextlib import suppress
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import asyncpg
 
-from forge.core.errors import StatementRefused
+from forge.core.errors import DatabaseUnavailable, StatementRefused
 from forge.store.connection.database import Database
 from forge.store.connection.tenant import pads
-from forge.store.migrate import LOCK
+from forge.store.migrate import LOCK, LOCK_RETRY_DELAYS, LOCK_TIMEOUT
 from forge.store.statement import Row, load
 
 API_ROLE = "forge_api"
@@ -30,23 +32,46 @@ async def grant_roles(database: Database) -> None:
 
     If `database` signs callers, the server requires callers signed with its key from then on.
     """
-    key = database.callers.key
     connection = await database.connect(planned=False)
     try:
-        async with connection.transaction():
-            # Concurrent grants on one table would fail.
-            await connection.execute(load("ledger/lock_in_transaction"), LOCK)
-            await connection.execute(roles_as_sql())
-            if key is not None:
-                await connection.execute(load("tenant/register_key"), *pads(key))
+        await _grant_when_free(connection, database.callers.key)
     except asyncpg.InsufficientPrivilegeError as error:
         raise StatementRefused(
             f"{error}; run `forge migrate --roles` as the owner of Forge's tables, with the right "
             "to create roles, or have an administrator run the script that `forge migrate --roles "
             "--sql` prints"
         ) from error
+    except _LOCKED as error:
+        raise DatabaseUnavailable(
+            f"the roles did not get the locks of the tables in {len(LOCK_RETRY_DELAYS) + 1} "
+            "attempts; end the transactions that hold them, then run `forge migrate --roles` again"
+        ) from error
     finally:
         await connection.close()
+
+
+# A policy locks its table; workers lock the same tables in other orders.
+_LOCKED = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
+
+
+async def _grant_when_free(connection: "asyncpg.Connection[Any]", key: bytes | None) -> None:
+    """Grant with short lock timeouts and retries, so that claims are not blocked."""
+    for pause in LOCK_RETRY_DELAYS:
+        with suppress(*_LOCKED):
+            await _grant(connection, key)
+            return
+        await asyncio.sleep(pause)
+    await _grant(connection, key)
+
+
+async def _grant(connection: "asyncpg.Connection[Any]", key: bytes | None) -> None:
+    async with connection.transaction():
+        await connection.fetchval(load("ledger/lock_briefly"), LOCK_TIMEOUT)
+        # Concurrent grants on one table would fail.
+        await connection.execute(load("ledger/lock_in_transaction"), LOCK)
+        await connection.execute(roles_as_sql())
+        if key is not None:
+            await connection.execute(load("tenant/register_key"), *pads(key))
 
 
 def roles_as_sql() -> str:

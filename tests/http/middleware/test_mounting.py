@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 from forge import Forge
+from tests.django_setup import set_up_django
 from tests.http.conftest import MakeServerApp, MakeToken, Serve
 from tests.http.live_client import client as socket
 from tests.http.live_client import events
@@ -58,6 +59,7 @@ async def test_django(
 ) -> None:
     """With the `asgi.py` of the page on authentication."""
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.django_project")
+    set_up_django()
     monkeypatch.setitem(sys.modules, "jobs", SimpleNamespace(app=api.state.forge))
     (page,) = [block for block in blocks(PAGE, "python") if block.file == "asgi.py"]
     asgi: dict[str, Any] = {}

@@ -9,6 +9,7 @@ import pytest
 
 from forge import Forge, ForgeError, InvalidPayload
 from forge.definitions.job import JobDefinition
+from tests.django_setup import set_up_django
 
 
 @pytest.fixture
@@ -38,10 +39,8 @@ def connection(database_url: str) -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    import django
-
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.django_project")
-    django.setup()
+    set_up_django()
 
 
 @pytest.fixture

@@ -97,7 +97,9 @@ class AttemptMachine(DatabaseMachine):
             running = self.worker.runner.running
             newest = dict(sorted(running))
             for (job_id, lease), attempt in running.items():
-                is_stopped = attempt.context.cancelled or attempt.context.completed
+                context = attempt.context
+                # A run of a schedule may be claimed before the answer to the commit of the former.
+                is_stopped = context.cancelled or context.completed or context.is_committing
                 assert is_stopped or lease == newest[job_id]
 
     async def _start(self) -> None:
