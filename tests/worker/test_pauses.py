@@ -8,9 +8,12 @@ import pytest
 
 from forge import Forge, InvalidValue, JobContext, ScheduleContext, UnknownPause
 from forge.core.events import Event, WorkerNotice
+from forge.core.job import Job
 from forge.store import jobs
 from forge.store.connection.database import Database
+from forge.store.connection.link import Link
 from forge.store.jobs import Lane
+from forge.worker.work_finder import ClaimRequest
 from tests.apps import MakeApp, Work, waiting
 from tests.faults.kit.process import until
 from tests.store.placing import Psql, insert, registered
@@ -110,6 +113,34 @@ async def test_a_lane_that_was_surveyed_before_its_pause_is_not_claimed(
 
     assert alone == []
     assert [job.type for job in across] == ["mail"]
+
+
+async def test_a_lane_that_is_guessed_without_a_survey_is_not_claimed(
+    make_app: MakeApp, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = make_app(**SELDOM)
+    add_types(app)
+    worker = await work(app)
+    await until(worker.transport.is_listening, 30, "it listens")
+    assert await (await app.dispatch("export")).result(30) == "ran"
+    await app.pause("export", reason="broken")
+    guesses: list[list[str]] = []
+    claim = worker.finder.claim
+
+    async def observed(request: ClaimRequest, link: Link) -> list[Job]:
+        taken = await claim(request, link)
+        if request.is_guess:
+            guesses.append([job.type for job in taken])
+        return taken
+
+    monkeypatch.setattr(worker.finder, "claim", observed)
+    handle = await app.dispatch("export")
+    await until(lambda: guesses, 30, "it guesses that the new job is where the last one was")
+
+    assert not any(guesses)
+    assert (await handle.get()).status == "pending"
+    await app.resume("export")
+    assert await handle.result(30) == "ran"
 
 
 async def test_paused_lane_is_due_when_the_pause_ends(

@@ -28,3 +28,17 @@ def test_many_processes_write_one_history(tmp_path: Path) -> None:
     assert len({event.pid for event in events}) == 4
     assert sum(event.kind is Kind.DISPATCHED for event in events) == 200
     assert events == sorted(events, key=lambda event: event.monotonic)
+
+
+def test_a_line_whose_end_is_not_written_yet_is_left_out(tmp_path: Path) -> None:
+    history = History(tmp_path / "history.jsonl")
+    history.dispatched("first")
+    history.dispatched("second")
+    whole = history.path.read_text()
+
+    history.path.write_text(whole[:-20])
+    seen = [event.job for event in history.events()]
+    history.path.write_text(whole)
+
+    assert seen == ["first"]
+    assert [event.job for event in history.events()] == ["first", "second"]
